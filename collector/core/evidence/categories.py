@@ -32,9 +32,9 @@ CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 _BY_NAME: Mapping[str, Category] = {category: category for category in CATEGORIES}
 
-PRECEDENCE: tuple[Category, ...] = (
-    "error",
-    "tool_error",
+OF_INVOCATIONS: tuple[Category, ...] = ("error", "tool_error")
+"""Causes that the invocation itself shows, whatever criterion it failed."""
+OF_TRAJECTORIES: tuple[Category, ...] = (
     "loop",
     "ended_early",
     "wrong_tool",
@@ -42,6 +42,11 @@ PRECEDENCE: tuple[Category, ...] = (
     "wrong_argument",
     "order",
     "extra_call",
+)
+"""Deviations of its tool calls."""
+PRECEDENCE: tuple[Category, ...] = (
+    *OF_INVOCATIONS,
+    *OF_TRAJECTORIES,
     "ungrounded_value",
     "wrong_answer",
     "slow",

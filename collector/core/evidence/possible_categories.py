@@ -7,31 +7,23 @@ from __future__ import annotations
 
 from itertools import chain
 
-from pathgauge.collector.core.evidence.categories import CATEGORIES, Category, category_of
+from pathgauge.collector.core.evidence.categories import (
+    CATEGORIES,
+    OF_INVOCATIONS,
+    OF_TRAJECTORIES,
+    Category,
+    category_of,
+)
 from pathgauge.scorers.composite.agent_view import OfAgent
 from pathgauge.scorers.composite.composite import Composite
 from pathgauge.scorers.types import Scorer
-
-_OF_INVOCATIONS: frozenset[Category] = frozenset({"error", "tool_error"})
-"""Causes that the invocation itself shows, whatever it failed."""
-_OF_TRAJECTORIES: frozenset[Category] = frozenset(
-    {
-        "loop",
-        "ended_early",
-        "wrong_tool",
-        "missing_call",
-        "wrong_argument",
-        "order",
-        "extra_call",
-    }
-)
 
 
 def possible_categories(scorer: Scorer) -> frozenset[Category]:
     """The categories of a failure of a criterion with this scorer. One that compares trajectories
     is not told from others that need a reference.
     """
-    return _OF_INVOCATIONS | _of(scorer)
+    return _of(scorer).union(OF_INVOCATIONS)
 
 
 def _of(scorer: Scorer) -> frozenset[Category]:
@@ -42,7 +34,7 @@ def _of(scorer: Scorer) -> frozenset[Category]:
         parts = [member.scorer for member in scorer.of]
     elif isinstance(scorer, OfAgent):
         parts = [scorer.scorer]
-    own = frozenset({category_of(scorer)})
+    own = {category_of(scorer)}
     if scorer.needs_reference and not parts:
-        own |= _OF_TRAJECTORIES
-    return own.union(chain.from_iterable(map(_of, parts)))
+        own.update(OF_TRAJECTORIES)
+    return frozenset(own.union(chain.from_iterable(map(_of, parts))))
