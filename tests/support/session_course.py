@@ -19,6 +19,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.partitioning import Partition
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import (
     PipelineEvent,
@@ -46,6 +47,19 @@ CRITERIA = (
     Criterion("session_tokens", SessionTokens()),
     Criterion("tool_calls", ToolCalls()),
 )
+
+
+def partition_pipeline(number: int, total: int) -> Pipeline:
+    """The pipeline of one of so many partitions."""
+    return Pipeline(
+        INSTALLED,
+        Evaluator(CRITERIA),
+        ReferenceSet(),
+        InternalTelemetry(),
+        BOUNDS,
+        session_bounds=SESSION,
+        partition=Partition(number, total),
+    )
 
 
 class Sent(NamedTuple):

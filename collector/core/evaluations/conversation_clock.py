@@ -3,7 +3,7 @@
 In a cluster a turn may be read by another partition than that of its conversation, and each reads
 its requests at its own pace. While one of them is behind, it may still forward turns that were read
 before the present of this partition. So a conversation waits for it: time is that of the partition
-that is furthest behind. It never goes back, and without other partitions it is their own.
+that is furthest behind. It never goes back. A partition without others has its own time.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 
 LEVEL_S = 60.0
-"""A partition that is so little behind does not hold up conversations. Partitions announce their
-time when they commit, and those without requests do so seldom.
+"""A partition that is behind by no more than this does not hold up conversations. Partitions
+announce their time when they commit, and those without requests do so seldom.
 """
 PATIENCE_S = 6 * 3600.0
-"""How far the time of conversations may be behind. A partition without a scorer must not keep them
-open for ever.
+"""How far the time of conversations may be behind that of the partition. Another partition without
+a scorer must not keep them open for ever.
 """
 
 

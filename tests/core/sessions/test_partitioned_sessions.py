@@ -6,17 +6,21 @@ from collections.abc import Iterable
 
 from hypothesis import given, settings, strategies as st
 
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.partitioning import Partition, partition_of_trace
-from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.partitioning import partition_of_trace
 from pathgauge.collector.core.pipeline_events import ForwardedTurn, PipelineEvent, Withdrawn
-from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.store.forwarded_turns import decode, encode
 from pathgauge.collector.testing import trace_id
-from support.dialects import INSTALLED
 from support.examples import examples
-from support.session_course import BOUNDS, CRITERIA, SESSION, TRACE_S, Sent, Told, truth, turn
+from support.session_course import (
+    SESSION,
+    TRACE_S,
+    Sent,
+    Told,
+    partition_pipeline,
+    truth,
+    turn,
+)
 
 TOTAL = 3
 LONG = 10 * (SESSION.max_age + SESSION.reopen)
@@ -29,18 +33,7 @@ class Partitions:
     def __init__(self) -> None:
         self.now = 0.0
         self.results: dict[str, Evaluation] = {}
-        self.pipelines = [
-            Pipeline(
-                INSTALLED,
-                Evaluator(CRITERIA),
-                ReferenceSet(),
-                InternalTelemetry(),
-                BOUNDS,
-                session_bounds=SESSION,
-                partition=Partition(number, TOTAL),
-            )
-            for number in range(TOTAL)
-        ]
+        self.pipelines = [partition_pipeline(number, TOTAL) for number in range(TOTAL)]
 
     def send(self, sent: Sent) -> None:
         self.wait(sent.pause)

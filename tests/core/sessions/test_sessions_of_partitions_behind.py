@@ -6,20 +6,22 @@ from itertools import count
 
 import pytest
 
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.partitioning import (
-    Partition,
     partition_of_session,
     partition_of_trace,
 )
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import ForwardedTurn, PipelineEvent
-from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.testing import trace_id
-from support.dialects import INSTALLED
-from support.session_course import BOUNDS, CRITERIA, SESSION, TRACE_S, Sent, turn
+from support.session_course import (
+    SESSION,
+    TRACE_S,
+    Sent,
+    partition_pipeline,
+    turn,
+)
 
 OWN, OTHER, TOTAL = 0, 1, 2
 CONVERSATION = next(
@@ -30,15 +32,7 @@ AHEAD = 5 * SESSION.idle
 
 
 def pipeline(number: int) -> Pipeline:
-    return Pipeline(
-        INSTALLED,
-        Evaluator(CRITERIA),
-        ReferenceSet(),
-        InternalTelemetry(),
-        BOUNDS,
-        session_bounds=SESSION,
-        partition=Partition(number, TOTAL),
-    )
+    return partition_pipeline(number, TOTAL)
 
 
 def spans(number: int) -> list[Span]:

@@ -29,9 +29,10 @@ class LabelText:
 
         Families with the same labels are written one after the other, so the last text is kept.
         """
-        if series != self._last[0]:
-            self._last = series, self._written(series)
-        return self._last[1]
+        last = self._last
+        if series != last[0]:
+            last = self._last = series, self._written(series)
+        return last[1]
 
     def _written(self, series: Sequence[tuple[str, ...]]) -> list[str]:
         texts: list[str] = []
