@@ -73,7 +73,7 @@ def test_other_names_are_attribute_errors() -> None:
         ("from pathgauge import ResponseMatchScore; ResponseMatchScore(stemmer=False)", set()),
         (
             "from pathgauge import ResponseMatchScore; ResponseMatchScore()",
-            {"nltk", "regex", "rouge_score"},
+            {"regex", "rouge_score"},
         ),
         ("from pathgauge import ArgumentValidity", {"jsonschema", "regex"}),
         ("from pathgauge import Composite, Safety", {"pydantic", "regex"}),

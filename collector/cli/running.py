@@ -34,22 +34,26 @@ def serve(
     """
     import asyncio
 
-    from pathgauge.collector import config as configuration
-    from pathgauge.collector.cli.checking import check_cluster
-    from pathgauge.collector.service import logging
-    from pathgauge.collector.service.cluster.roles import roles_of
-    from pathgauge.collector.service.memory.limits import read_limits
-    from pathgauge.collector.service.memory.saving import save_memory
-    from pathgauge.collector.service.process_end import end_process
-    from pathgauge.collector.service.service import Service, run
+    from pathgauge.collector.service.process_tuning import starting
 
-    save_memory(read_limits())
+    with starting():
+        from pathgauge.collector import config as configuration
+        from pathgauge.collector.cli.checking import check_cluster
+        from pathgauge.collector.service import logging
+        from pathgauge.collector.service.cluster.roles import roles_of
+        from pathgauge.collector.service.memory.limits import read_limits
+        from pathgauge.collector.service.memory.saving import save_memory
+        from pathgauge.collector.service.process_end import end_process
+        from pathgauge.collector.service.service import Service, run
+
+        save_memory(read_limits())
+        with operator_errors():
+            settings = configuration.load(config)
+            roles = roles_of(role or (), settings)
+            check_cluster(settings)
+            logging.configure(settings.logging.level, settings.logging.format)
+            service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
     with operator_errors():
-        settings = configuration.load(config)
-        roles = roles_of(role or (), settings)
-        check_cluster(settings)
-        logging.configure(settings.logging.level, settings.logging.format)
-        service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
         asyncio.run(run(service))
     end_process()
 

@@ -25,8 +25,8 @@ _M_MMAP_THRESHOLD = -3
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Within the context there are no collections: the state of hundreds of thousands of traces is
-    restored, and nothing of it is garbage.
+    """Within the context there are no collections: modules are loaded and the state of hundreds of
+    thousands of traces is restored, and nothing of it is garbage.
     """
     gc.disable()
     try:

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import ClassVar, NamedTuple
 
 from pathgauge.scorers.matching.alignment import TooLongError, lowest, ordered_rows
+from pathgauge.scorers.responses.stemmer import load_stemmer
 from pathgauge.scorers.responses.text_scorer import (
     TextScorer,
     check_cap,
@@ -22,7 +23,7 @@ from pathgauge.scorers.responses.text_scorer import (
     check_tokens,
     same_text,
 )
-from pathgauge.scorers.responses.tokens import load_stemmer, ngrams, tokens
+from pathgauge.scorers.responses.tokens import ngrams, tokens
 from pathgauge.scorers.types import Score
 
 MAX_STEPS = 160_000

@@ -14,9 +14,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
-from importlib import import_module
+from collections.abc import Sequence
+from functools import lru_cache
+
+from pathgauge.scorers.responses.stemmer import load_stemmer
 
 _SPECIAL = re.compile(
     "(?P<alone>[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])"  # kana, Han, Hangul
@@ -26,8 +27,6 @@ _SPECIAL = re.compile(
 _ASCII_WORD = re.compile("[a-z0-9]+")
 _MAX_STEMMED_WORD = 32
 """Longer words are identifiers, which have no stem and would fill the cache of stems."""
-
-Stemmer = Callable[[str], list[str]]
 
 
 def tokens(text: str, *, stemmer: bool) -> list[str]:
@@ -39,16 +38,6 @@ def tokens(text: str, *, stemmer: bool) -> list[str]:
 def ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     """The number of occurrences of each sequence of `n` words."""
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
-
-
-@cache
-def load_stemmer() -> Stemmer:
-    """Load rouge-score's stemmer. The import takes two seconds and 100 MB, so scorers that need it
-    call this in their constructor.
-    """
-    tokenizers = import_module("rouge_score.tokenizers")
-    stem: Stemmer = tokenizers.DefaultTokenizer(use_stemmer=True).tokenize
-    return stem
 
 
 def _words(text: str) -> list[str]:
