@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from textwrap import dedent
 from typing import Any
@@ -99,21 +101,24 @@ def _options(kind: type[Scorer]) -> Iterator[Option]:
 
 
 def _attribute_docstrings(kind: type[Scorer]) -> Mapping[str, str]:
-    """The docstrings of fields, read from the source because Python does not keep them. Empty when
-    there is no source.
-    """
+    """The docstrings of fields, those of its parents included."""
+    return ChainMap(*map(_own_docstrings, kind.__mro__))
+
+
+@cache
+def _own_docstrings(owner: type) -> dict[str, str]:
+    """Read from the source, because Python does not keep them. Empty when there is no source."""
+    try:
+        tree = ast.parse(dedent(inspect.getsource(owner)))
+    except (OSError, TypeError):
+        return {}
     texts: dict[str, str] = {}
-    for owner in reversed(kind.__mro__):
-        try:
-            tree = ast.parse(dedent(inspect.getsource(owner)))
-        except (OSError, TypeError):
-            continue
-        body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-        for field, below in pairwise(body):
-            match field, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=docstring):
-                    text = inspect.cleandoc(ast.literal_eval(docstring))
-                    texts[name] = " ".join(text.split())
+    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+    for field, below in pairwise(body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=docstring):
+                text = inspect.cleandoc(ast.literal_eval(docstring))
+                texts[name] = " ".join(text.split())
     return texts
 
 
