@@ -27,11 +27,11 @@ from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.store import Progress, results
 from pathgauge.collector.store.restore import restore
-from pathgauge.collector.store.schema import migrate
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
 from support.dialects import INSTALLED
 from support.examples import examples
+from support.memory_store import memory_store
 
 SETTLE_S, IDLE_S = 0.1, 1800.0
 BOUNDS = Bounds(settle=SETTLE_S, idle=SETTLE_S, late_ttl=60.0, max_age=120.0)
@@ -127,8 +127,7 @@ class Collector:
     store: sqlite3.Connection = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = sqlite3.connect(":memory:", isolation_level=None)
-        migrate(self.store)
+        self.store = memory_store()
         self.start()
 
     def start(self) -> None:

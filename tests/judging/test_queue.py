@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -304,7 +305,7 @@ async def test_a_damaged_row_costs_its_own_evaluation_alone(
     life.pass_time(6)
     assert until(lambda: len(model.asked) == 2)
     life.end()
-    with sqlite3.connect(tmp_path / DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         connection.execute(
             f"UPDATE awaited SET {column} = replace({column}, 'a', 'b') WHERE trace_id = ?",
             (trace_id("a"),),
@@ -335,7 +336,7 @@ async def test_what_waits_is_purged_by_scenario_and_by_time(
     assert until(lambda: life.queue.waiting == 2)
     life.purge(Selection(scenario="s") if by == "scenario" else Selection(before=time.time() + 1))
     assert until(lambda: life.queue.waiting == 0)
-    with sqlite3.connect(tmp_path / DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
         assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
 
 

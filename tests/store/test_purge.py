@@ -555,7 +555,7 @@ async def test_a_damaged_row_that_may_hold_it_goes_as_a_whole(
     await life.send(request(turn("secret"), turn("a")))
     await life.send(request(turn("b")))
     life.end()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.execute(f"UPDATE journal SET {column} WHERE id = 1")
     store = SqliteStore(tmp_path / "data")
     store.open()
@@ -564,7 +564,7 @@ async def test_a_damaged_row_that_may_hold_it_goes_as_a_whole(
     store.close()
     assert purged.unfinished is None
     assert holds(tmp_path / "data", "secret", "a", "b") == [False, False, True]
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         assert connection.execute("SELECT count(*) FROM quarantine").fetchall() == [(0,)]
 
 
@@ -583,7 +583,7 @@ async def test_what_was_set_aside_goes_whatever_the_purge_is_for(
 async def test_a_purge_that_fails_is_finished_by_the_next(live: Live, tmp_path: Path) -> None:
     life = live()
     await life.send(request(turn("secret"), turn("a")))
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.execute(
             "CREATE TRIGGER broken BEFORE DELETE ON results BEGIN SELECT RAISE(ABORT, 'out of"
             " luck'); END"
@@ -591,7 +591,7 @@ async def test_a_purge_that_fails_is_finished_by_the_next(live: Live, tmp_path: 
     life.scored(6, "a", "secret")
     assert life.purge(of_trace("secret")).unfinished == "out of luck"
     assert all(holds(life.folder, "secret", "a"))
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.execute("DROP TRIGGER broken")
     assert found(life.purge(of_trace("unheard of"))) == (0, 1, None)
     assert holds(life.folder, "secret", "a") == [False, True]

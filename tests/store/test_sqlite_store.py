@@ -9,6 +9,7 @@ import sqlite3
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -183,13 +184,13 @@ def test_a_store_of_the_first_version_is_brought_to_this_one_and_keeps_its_rows(
     live: Live, tmp_path: Path
 ) -> None:
     live().store.close()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.executescript("DROP TABLE awaited; PRAGMA user_version = 1")
         connection.execute(
             "INSERT INTO quarantine (at, source, reason) VALUES (1, 'somewhere', 'kept')"
         )
     live()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
         assert connection.execute("SELECT reason FROM quarantine").fetchall() == [("kept",)]
@@ -222,7 +223,7 @@ async def test_a_row_that_was_changed_is_set_aside_and_its_neighbours_are_read(
     await life.append(*(batch(span("a", "one", trace=str(number))) for number in range(3)))
     life.store.commit(Progress(1, 10.0, 0.0))
     life.store.close()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.execute(f"UPDATE journal SET {column} WHERE id = 2")
     with capture_logs() as logs:
         life = live()
@@ -257,7 +258,7 @@ def test_what_was_changed_of_progress_is_set_aside_and_told(
     counts = [Row(("counter", name), (3,)) for name in "ab"]
     assert life.store.commit(Progress(0, 10.0, now, evaluations, Changes(known, ()), counts))
     life.store.close()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.execute(f"UPDATE {table} SET {change} WHERE id = 1")
     with capture_logs() as logs:
         life = live()
@@ -281,7 +282,7 @@ async def test_a_place_in_the_journal_that_was_changed_counts_nothing_twice(
     await life.append(*(batch(span("a", "one", trace=str(number))) for number in range(3)))
     life.store.commit(Progress(2, 10.0, 0.0))
     life.store.close()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.execute(f"UPDATE meta SET value = {value} WHERE name = 'row'")
     with capture_logs() as logs:
         assert live().restored.row == 3
@@ -308,7 +309,7 @@ async def test_a_time_that_was_changed_in_the_journal_is_not_reached(
     times = await arrivals(life)
     life.store.commit(Progress(taken_in, times[0], 0.0))
     life.store.close()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.execute(f"UPDATE journal SET at = {ABSURD} WHERE id = {damaged}")
         if place == "damaged":
             connection.execute("UPDATE meta SET value = 1e9 WHERE name = 'at'")
@@ -329,7 +330,7 @@ async def test_an_absurd_time_that_has_its_checksum_is_damage(
     times = await arrivals(life)
     life.store.commit(Progress(2, times[0], 0.0))
     life.store.close()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.executemany(
             "UPDATE meta SET value = ? WHERE name = ?",
             [(absurd, "at"), (checksum(2, absurd), "crc")],
@@ -355,7 +356,7 @@ async def test_a_number_that_was_changed_in_the_journal_leaves_room_for_others(
     await arrivals(life)
     life.store.commit(Progress(1, 10.0, 0.0))
     life.store.close()
-    with sqlite3.connect(tmp_path / "data" / files.DATABASE) as connection:
+    with closing(sqlite3.connect(tmp_path / "data" / files.DATABASE)) as connection, connection:
         connection.execute(f"UPDATE journal SET id = {2**63 - 1} WHERE id = 3")
     with capture_logs():
         life = live()

@@ -32,9 +32,9 @@ from pathgauge.collector.core.traces import Bounds, Recalled, TraceKey
 from pathgauge.collector.store import Delivery, Progress, journal, results
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.restore import restore
-from pathgauge.collector.store.schema import migrate
 from pathgauge.collector.testing import span, trace_id
 from support.dialects import INSTALLED
+from support.memory_store import memory_store
 
 TRACE_S = 1.0
 """From the last span of a trace until it is read."""
@@ -127,8 +127,7 @@ class Course:
     _packer: Packer = field(default_factory=Packer)
 
     def __post_init__(self) -> None:
-        self.store = sqlite3.connect(":memory:", isolation_level=None)
-        migrate(self.store)
+        self.store = memory_store()
         self._committed = deepcopy(self.telemetry)
         self.restart()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -21,9 +20,9 @@ from pathgauge.collector.core.pipeline_events import Judged, ShadowJudged
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.core.scoring import Scoring
 from pathgauge.collector.store import pending_judgments
-from pathgauge.collector.store.schema import migrate
 from pathgauge.scorers.types import Invocation, Score
 from support.judged import JUDGED, WORKS
+from support.memory_store import memory_store
 
 RUN = Invocation("ab" * 16, "cd" * 8, "genai", agent="support")
 KEY = ("", RUN.trace_id, RUN.span_id)
@@ -64,11 +63,9 @@ class Life:
         if not begun:
             return None
         [pending] = begun
-        store = sqlite3.connect(":memory:")
-        migrate(store)
+        store = memory_store()
         pending_judgments.write(store, [pending], (), 0.0)
         row = store.execute(f"SELECT {pending_judgments.COLUMNS} FROM awaited").fetchone()
-        store.close()
         return pending_judgments.read(row)
 
     def judged(self, pending: PendingJudgment, value: float) -> Judged | ShadowJudged | None:
