@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from pathgauge.collector.core.documents import ConfigError, Problem, did_you_mean
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import (
     Criterion,
     Evaluation,
@@ -35,10 +36,12 @@ _LACKS_REFERENCE: frozenset[Unmatched | None] = frozenset(
     {"no_conversation_id", "scenario_conflict"}
 )
 """Why an invocation of a scenario is not compared with its reference, though it should be. An
-unexpected turn is not among them: it counts as 0.
+unexpected turn is not among them: it counts as the worst value.
 """
 TOO_FEW_RUNS = "too_few_runs"
 """The scenario has fewer runs than pass@k or pass^k needs."""
+NO_WORST_VALUE = "no_worst_value"
+"""Turns are missing or unexpected, and the scorer has no worst value that they could count as."""
 _ROUNDING = 1e-9
 
 
@@ -81,6 +84,8 @@ def coverage(replayed: Iterable[Replayed], evaluator: Evaluator) -> tuple[Covera
                 else:
                     reasons[reason] += 1
             runs.update(_runs(evaluation))
+        for name, absent in _without_worst_value(one.conversations):
+            unscored.setdefault(name, Counter())[NO_WORST_VALUE] += absent
     for (name, needed, _, _), found in runs.items():
         if found < needed:
             scored[name] -= found
@@ -199,6 +204,16 @@ def _runs(evaluation: Evaluation) -> Iterator[tuple[str, int, str | None, str | 
             continue
         if result.score.value is not None:
             yield criterion.name, aggregation.k, invocation.agent, invocation.scenario_id
+
+
+def _without_worst_value(conversations: Iterable[ConversationResult]) -> Iterator[tuple[str, int]]:
+    """Each criterion with a threshold that cannot count missing and unexpected turns, and their
+    number.
+    """
+    for conversation in conversations:
+        for score in conversation.scores:
+            if score.value is None and score.criterion.threshold is not None:
+                yield score.criterion.name, conversation.missing + conversation.unexpected
 
 
 def _outcomes(evaluation: Evaluation, evaluator: Evaluator) -> Iterator[tuple[str, str | None]]:

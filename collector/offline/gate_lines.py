@@ -1,9 +1,12 @@
 """The lines of a gate: scores aggregated by agent, scenario and criterion.
 
 A score is the exact mean over the invocations that got a value. Missing and unexpected turns of a
-conversation count as 0, as they do online. Where invocations name their test run, the score is the
-mean of the runs' means, so that every run has the same weight; invocations without a run form one
-more run.
+conversation count as the worst value, as they do online. Where invocations name their test run, the
+score is the mean of the runs' means, so that every run has the same weight; invocations without a
+run form one more run.
+
+A run in which such turns have no worst value to count as has no mean. It is left out here, and
+counted by the coverage.
 """
 
 from __future__ import annotations
@@ -12,12 +15,15 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import repeat
 from statistics import fmean, stdev
 
+from pathgauge.collector.core.evaluations.conversation import mean_with_absent
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
 from pathgauge.collector.offline.coverage import unscored_reason
 from pathgauge.collector.offline.replay import Replayed
+from pathgauge.scorers.authoring.ranges import worst
 from pathgauge.scorers.types import Invocation
 
 UNNAMED = "(no name)"
@@ -49,7 +55,7 @@ class Line:
     duration_s: float | None = None
     """The seconds of all invocations whose duration is known."""
     values: tuple[float, ...] = ()
-    """All scores; 0 for each missing or unexpected turn of a conversation."""
+    """All scores; the worst value for each missing or unexpected turn of a conversation."""
 
     @property
     def deviation(self) -> float | None:
@@ -79,11 +85,8 @@ class Line:
 @dataclass(slots=True)
 class _Run:
     values: list[float] = field(default_factory=list)
-    zeros: int = 0
-
-    @property
-    def mean(self) -> float:
-        return math.fsum(self.values) / (len(self.values) + self.zeros)
+    absent: int = 0
+    """Missing and unexpected turns."""
 
 
 @dataclass(slots=True)
@@ -120,12 +123,12 @@ def lines_of(replayed: Iterable[Replayed]) -> Iterator[Line]:
                 aggregate = aggregates.setdefault(key, _Aggregate(result.criterion))
                 aggregate.add(invocation, result)
         for finished in one.conversations:
-            _add_zeros(finished, run_ids, aggregates)
+            _add_absent_turns(finished, run_ids, aggregates)
     for key in sorted(aggregates):
         yield _line(*key[:2], aggregates[key])
 
 
-def _add_zeros(
+def _add_absent_turns(
     conversation: ConversationResult,
     run_ids: dict[_ConversationKey, str | None],
     aggregates: dict[_LineKey, _Aggregate],
@@ -135,7 +138,7 @@ def _add_zeros(
     for score in conversation.scores:
         key = conversation.agent or UNNAMED, scenario, score.criterion.name
         if key in aggregates:
-            aggregates[key].runs[run_id].zeros += conversation.missing + conversation.unexpected
+            aggregates[key].runs[run_id].absent += conversation.missing + conversation.unexpected
 
 
 def _line_key(evaluation: Evaluation, result: Result) -> _LineKey:
@@ -147,8 +150,13 @@ def _line_key(evaluation: Evaluation, result: Result) -> _LineKey:
 
 
 def _line(agent: str, scenario: str, aggregate: _Aggregate) -> Line:
-    runs = [run for run in aggregate.runs.values() if run.values]
-    means = tuple(run.mean for run in runs)
+    scored = [run for run in aggregate.runs.values() if run.values]
+    by_run = [
+        (mean, run)
+        for run in scored
+        if (mean := mean_with_absent(aggregate.criterion, run.values, run.absent)) is not None
+    ]
+    means = tuple(mean for mean, _ in by_run)
     score = fmean(means) if means else None
     verdict = aggregate.criterion.verdict(score)
     if any(result.verdict == "error" for _, result in aggregate.results):
@@ -163,14 +171,21 @@ def _line(agent: str, scenario: str, aggregate: _Aggregate) -> Line:
         verdict=verdict,
         score=score,
         invocations=len(aggregate.results),
-        evaluated=sum(len(run.values) for run in runs),
+        evaluated=sum(len(run.values) for run in scored),
         explanations=tuple(_explanations(aggregate)),
         runs=named_runs,
         unscored=Counter(filter(None, (unscored_reason(one) for _, one in aggregate.results))),
         traces=_traces(aggregate),
         duration_s=_duration(aggregate),
-        values=tuple(value for run in runs for value in (*run.values, *[0.0] * run.zeros)),
+        values=tuple(value for _, run in by_run for value in _values(aggregate.criterion, run)),
     )
+
+
+def _values(criterion: Criterion, run: _Run) -> Iterator[float]:
+    yield from run.values
+    value = worst(criterion.scorer)
+    if value is not None:
+        yield from repeat(value, run.absent)
 
 
 def _traces(aggregate: _Aggregate) -> dict[str, str]:
@@ -195,7 +210,9 @@ def _explanations(aggregate: _Aggregate) -> Iterator[str]:
     explanations = [
         result.score.explanation for _, result in aggregate.results if result.verdict in _EXPLAINED
     ]
-    zeros = sum(run.zeros for run in aggregate.runs.values())
-    if zeros:
-        explanations.append(f"{zeros} missing or unexpected turns count as 0")
+    absent = sum(run.absent for run in aggregate.runs.values())
+    if absent:
+        value = worst(aggregate.criterion.scorer)
+        text = "have no worst value to count as" if value is None else f"count as {value:g}"
+        explanations.append(f"{absent} missing or unexpected turns {text}")
     yield from dict.fromkeys(text for text in explanations if text)

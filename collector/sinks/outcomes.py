@@ -16,4 +16,6 @@ CONVERSATION_OUTCOMES: dict[Verdict, str] = {
     "failed": "fail",
     "informational": "informational",
 }
-"""A conversation without a score is not counted."""
+"""A conversation in which no turn has a score is not counted. One whose scores have no mean, since
+missing turns have no worst value to count as, is `not_evaluated`; only few scorers have that.
+"""

@@ -54,6 +54,14 @@ def meets(scorer: Scorer, value: float, threshold: float) -> bool:
     return threshold - value >= -TOLERANCE
 
 
+def worst(scorer: Scorer) -> float | None:
+    """The worst value that a scorer can give; `None` if its range has no end there, as that of
+    seconds.
+    """
+    end = scorer.low if scorer.higher_is_better else scorer.high
+    return end if math.isfinite(end) else None
+
+
 def is_binary(scorer: Scorer) -> bool:
     """Whether the scorer says that its values are 0 and 1 only."""
     return bool(getattr(scorer, "binary", False))

@@ -16,6 +16,7 @@ from pathgauge.collector.offline.gate import judge
 from pathgauge.collector.offline.gate_lines import Line
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.authoring.testing import invocation
+from support.sink_harness import ranged
 
 F1 = Criterion("f1", ToolTrajectoryF1(), 0.5)
 REFUND = Reference("refund", (ReferenceTurn(), ReferenceTurn()))
@@ -85,6 +86,66 @@ def test_missing_turns_count_as_0_in_their_own_run() -> None:
     assert found.score == pytest.approx((1 / 2 + 2 / 3) / 2)
     assert found.runs == pytest.approx((1 / 2, 2 / 3))
     assert found.explanations == ("2 missing or unexpected turns count as 0",)
+
+
+def ended(criterion: Criterion, score: float, missing: int, mean: float | None) -> Replayed:
+    """A conversation with one scored turn; `missing` others never came."""
+    actual = invocation(scenario_id="refund", conversation_id="c")
+    one = Evaluation(
+        actual,
+        Match(REFUND, REFUND.turns[0], 0),
+        (Result(criterion, Score(score), criterion.verdict(score)),),
+        "root_ended",
+    )
+    result = ConversationResult(
+        "", "c", REFUND, "agent", None, (ConversationScore(criterion, mean),), 1, missing, 0
+    )
+    return replayed(one, conversations=(result,))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "higher_is_better", "worst"),
+    [(0.0, 1.0, False, 1.0), (1.0, 5.0, True, 1.0), (-2.0, 2.0, True, -2.0)],
+)
+def test_missing_turns_count_as_the_worst_value_of_the_scorer(
+    low: float, high: float, higher_is_better: bool, worst: float
+) -> None:
+    criterion = Criterion("own", ranged(low, high, higher_is_better=higher_is_better), 1.0)
+    found = line(ended(criterion, 1.0, 3, (1.0 + 3 * worst) / 4))
+    assert found.score == (1.0 + 3 * worst) / 4
+    assert found.values == (1.0, worst, worst, worst)
+    assert found.explanations == (f"3 missing or unexpected turns count as {worst:g}",)
+
+
+def test_missing_turns_without_a_worst_value_leave_no_score_and_the_gate_does_not_pass() -> None:
+    criterion = Criterion("own", ranged(0.0, math.inf, higher_is_better=False), 1.0)
+    gate = judge([ended(criterion, 0.5, 2, None)])
+    [only] = gate.lines
+    assert (only.score, only.verdict, only.values, only.evaluated) == (
+        None,
+        "not_evaluated",
+        (),
+        1,
+    )
+    assert only.explanations == ("2 missing or unexpected turns have no worst value to count as",)
+    assert gate.reasons == (
+        "Coverage 0.333, expected 1: own scored 1 of 3 invocations (2 no_worst_value).",
+        "Nothing was compared with a threshold, so the gate does not pass.",
+    )
+
+
+def test_a_run_without_a_mean_is_left_out_of_the_others_and_the_gate_does_not_pass() -> None:
+    criterion = Criterion("own", ranged(0.0, math.inf, higher_is_better=False), 1.0)
+    whole = Evaluation(
+        invocation(scenario_id="refund", run_id="2"),
+        Match(REFUND, REFUND.turns[0], 0),
+        (Result(criterion, Score(0.25), "passed"),),
+        "root_ended",
+    )
+    gate = judge([ended(criterion, 0.5, 1, None), replayed(whole)])
+    [only] = gate.lines
+    assert (only.score, only.runs, only.values) == (0.25, (0.25,), (0.25,))
+    assert (only.verdict, gate.passed) == ("passed", False)
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,16 @@ def test_conversations_have_the_same_effect(evaluator: Evaluator, references: Re
     check(events, evaluator, references)
 
 
+def test_earlier_versions_leave_a_conversation_without_a_mean_where_it_is() -> None:
+    """They would take it for damaged."""
+    [result] = [event for event in conversation() if isinstance(event, ConversationResult)]
+    criterion = result.scores[0].criterion
+    without = replace(result, scores=(ConversationScore(criterion, None),))
+    assert encode(Publication(1.0, [result]))[0] == FORMAT
+    assert encode(Publication(1.0, [without]))[0] != FORMAT
+    assert through([without], EVALUATOR, REFERENCES) == [without]
+
+
 NAMES = st.text(max_size=8) | st.sampled_from(["agent", "\ud800", "x\udfff" * 99, "é" * 400])
 OPTIONAL = st.none() | NAMES
 NUMBERS = st.none() | st.integers(0, 2**70) | st.sampled_from([0, 2**63, 2**64])

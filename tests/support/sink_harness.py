@@ -21,7 +21,7 @@ from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
-from pathgauge.scorers.types import Invocation, Reason, Reference, ReferenceTurn, Score
+from pathgauge.scorers.types import Invocation, Reason, Reference, ReferenceTurn, Score, Scorer
 
 NOW = 1_800_000_000.0
 LABELS = (
@@ -95,6 +95,15 @@ class Seconds(Answer):
 class Trajectory(Answer):
     name: ClassVar[str] = "trajectory"
     needs_reference: ClassVar[bool] = True
+
+
+def ranged(low: float, high: float, *, higher_is_better: bool) -> Scorer:
+    """A scorer that needs a reference, with this range and direction."""
+    scorer = type(
+        "Ranged", (Trajectory,), {"low": low, "high": high, "higher_is_better": higher_is_better}
+    )()
+    assert isinstance(scorer, Scorer)
+    return scorer
 
 
 ANSWER = Criterion("answer", Answer(), 0.5)

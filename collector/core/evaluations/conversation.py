@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.scorers.authoring.ranges import worst
 from pathgauge.scorers.types import Invocation, Reference
 
 MAX_RENUMBERINGS = 10
@@ -40,12 +41,24 @@ class ConversationScore:
     """The mean of one criterion over the turns of a conversation."""
 
     criterion: Criterion
+    value: float | None
+    """`None`: turns are missing or unexpected, and the scorer has no worst value to count them
+    as.
+    """
+
+
+class TurnScore(NamedTuple):
+    """The score of one criterion for one turn."""
+
+    criterion: Criterion
     value: float
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationResult:
-    """A finished conversation. Missing and unexpected turns count as 0 in every score."""
+    """A finished conversation. Missing and unexpected turns count as the worst value of every
+    scorer.
+    """
 
     tenant: str
     conversation_id: str
@@ -75,7 +88,7 @@ class Turn:
     renumberings: int = 0
     renumber_at: float = -math.inf
     """When other turns may cause its next evaluation."""
-    scores: tuple[ConversationScore, ...] = ()
+    scores: tuple[TurnScore, ...] = ()
 
     @property
     def key(self) -> TurnKey:
@@ -215,11 +228,11 @@ class Conversation:
         return index if 0 <= index < len(self.reference.turns) else None
 
 
-def scores_of(evaluation: Evaluation) -> Iterator[ConversationScore]:
+def scores_of(evaluation: Evaluation) -> Iterator[TurnScore]:
     """The scores of an evaluation that count for its conversation."""
     for result in evaluation.results:
         if result.criterion.scorer.needs_reference and result.score.value is not None:
-            yield ConversationScore(result.criterion, result.score.value)
+            yield TurnScore(result.criterion, result.score.value)
 
 
 def _place(turn: Turn) -> _Place:
@@ -240,9 +253,9 @@ def _back_off(turn: Turn, now: float) -> None:
         turn.renumber_at = math.inf
 
 
-def _means(turns: Iterable[Turn], zeros: int) -> Iterator[ConversationScore]:
-    """The mean of each criterion over its scores and `zeros` further turns with score 0. A
-    criterion without any score has no mean.
+def _means(turns: Iterable[Turn], absent: int) -> Iterator[ConversationScore]:
+    """The mean of each criterion over its scores and `absent` further turns with the worst value.
+    A criterion without any score is left out.
     """
     values: dict[str, list[float]] = {}
     criteria: dict[str, Criterion] = {}
@@ -251,4 +264,16 @@ def _means(turns: Iterable[Turn], zeros: int) -> Iterator[ConversationScore]:
             criteria[score.criterion.name] = score.criterion
             values.setdefault(score.criterion.name, []).append(score.value)
     for name, criterion in criteria.items():
-        yield ConversationScore(criterion, math.fsum(values[name]) / (len(values[name]) + zeros))
+        yield ConversationScore(criterion, mean_with_absent(criterion, values[name], absent))
+
+
+def mean_with_absent(criterion: Criterion, values: Sequence[float], absent: int) -> float | None:
+    """The mean of scores and of `absent` further ones with the worst value; `None` if such are
+    needed and the scorer has no worst value.
+    """
+    if not absent:
+        return math.fsum(values) / len(values)
+    value = worst(criterion.scorer)
+    if value is None:
+        return None
+    return math.fsum((*values, value * absent)) / (len(values) + absent)

@@ -89,6 +89,7 @@ def _conversation_score(score: ConversationScore) -> dict[str, Value | None]:
         "gen_ai.evaluation.name": score.criterion.name,
         "gen_ai.evaluation.score.value": score.value,
         "gen_ai.evaluation.score.label": OUTCOMES[score.criterion.verdict(score.value)],
+        "pathgauge.evaluation.reason": "undefined" if score.value is None else None,
         "pathgauge.evaluation.threshold": score.criterion.threshold,
         **_judge(score.criterion),
     }

@@ -30,7 +30,7 @@ from pathgauge.collector.sinks.prometheus.judge_label import (
     with_judge,
 )
 from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, TenantLabel
-from pathgauge.scorers.authoring.ranges import is_binary
+from pathgauge.scorers.authoring.ranges import is_binary, worst
 from pathgauge.scorers.session_protocol import scores_sessions
 from pathgauge.scorers.trajectories.adk import TrajectoryScorer
 from pathgauge.scorers.types import Reason, Score, Scorer
@@ -190,7 +190,7 @@ class EvaluationMetrics:
         for score in result.scores:
             outcomes, means = self._conversation_series(labels, score.criterion)
             outcomes[score.criterion.verdict(score.value)].add()
-            if means is not None:
+            if means is not None and score.value is not None:
                 means.observe(_normalized(score.value, score.criterion.scorer))
 
     def keep(self, live: Collection[Labels]) -> None:
@@ -251,6 +251,11 @@ class EvaluationMetrics:
             verdict: self._conversations.of(*with_judge((*values, outcome), judge))
             for verdict, outcome in CONVERSATION_OUTCOMES.items()
         }
+        if worst(criterion.scorer) is None:
+            outcome = OUTCOMES["not_evaluated"]
+            outcomes["not_evaluated"] = self._conversations.of(
+                *with_judge((*values, outcome), judge)
+            )
         if not _is_bounded(criterion.scorer):
             return outcomes, None
         return outcomes, self._conversation_score.of(*with_judge(values, judge))

@@ -146,6 +146,8 @@ def is_newer(event: PublishedEvent) -> bool:
     """Whether an event is one that earlier versions do not know."""
     if isinstance(event, Judged):
         return event.evaluation.session is not None
+    if isinstance(event, ConversationResult):
+        return any(score.value is None for score in event.scores)
     if isinstance(event, ShadowJudged):
         return True
     return isinstance(event, Evaluation) and event.session is not None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+
+import pytest
 
 from pathgauge.collector.core.evaluations.conversation import RENUMBER_S
 from pathgauge.collector.core.evaluations.conversations import Conversations
-from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.references import Match
-from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
+from support.sink_harness import ranged
 
 TALK = Reference("talk", (ReferenceTurn(),) * 4)
 
@@ -106,6 +110,48 @@ def test_a_turn_beyond_the_reference_counts_as_unexpected_whatever_number_it_sta
     assert ended.conversation.end() == []
     result = ended.conversation.result(ended.key)
     assert (result.matched, result.missing, result.unexpected) == (1, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "higher_is_better", "mean"),
+    [
+        (0.0, 1.0, True, 0.5),
+        (0.0, 1.0, False, 1.0),
+        (1.0, 5.0, True, 1.0),
+        (1.0, 5.0, False, 3.0),
+        (-3.0, 1.0, True, -1.0),
+        (-math.inf, 1.0, True, None),
+        (0.0, math.inf, True, 0.5),
+        (0.0, math.inf, False, None),
+    ],
+)
+def test_a_missing_and_an_unexpected_turn_count_as_the_worst_value(
+    low: float, high: float, higher_is_better: bool, mean: float | None
+) -> None:
+    criterion = Criterion("own", ranged(low, high, higher_is_better=higher_is_better), 0.5)
+    talk = replace(TALK, turns=TALK.turns[:3])
+    conversations = Conversations()
+    for one in (turn("a", 1, stated=0), turn("b", 2, stated=1), turn("c", 3, stated=9)):
+        conversations.place(one, talk, 0.0)
+    for one, index in conversations.numbered(0.0):
+        results = (Result(criterion, Score(1.0), "passed"),) if index < 3 else ()
+        conversations.record(one, Evaluation(one.invocation, Match(), results, one.closed_by))
+    [ended] = conversations.drain()
+    result = ended.conversation.result(ended.key)
+    assert (result.missing, result.unexpected) == (1, 1)
+    assert [(score.criterion, score.value) for score in result.scores] == [(criterion, mean)]
+
+
+def test_a_conversation_with_all_turns_needs_no_worst_value() -> None:
+    criterion = Criterion("own", ranged(0.0, math.inf, higher_is_better=False))
+    conversations = Conversations()
+    for start in range(4):
+        conversations.place(turn(str(start), start), TALK, 0.0)
+    for one, index in conversations.numbered(0.0):
+        results = (Result(criterion, Score(float(index)), "informational"),)
+        conversations.record(one, Evaluation(one.invocation, Match(), results, one.closed_by))
+    [ended] = conversations.drain()
+    assert [score.value for score in ended.conversation.result(ended.key).scores] == [1.5]
 
 
 def test_turns_that_are_not_kept_are_counted_in_the_store_until_the_conversation_ends() -> None:

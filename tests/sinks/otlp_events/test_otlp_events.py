@@ -189,6 +189,20 @@ def test_scores_of_a_conversation_have_no_span() -> None:
     assert (record.log_record.trace_id, record.log_record.span_id) == (0, 0)
 
 
+def test_a_conversation_without_a_mean_says_why() -> None:
+    case = ConversationResult(
+        "", "c-1", REFERENCE, "planner", "v2", (ConversationScore(ANSWER, None),), 1, 1, 0
+    )
+    (event,) = events_of_conversation(case, NOW)
+    assert {key: value for key, value in event.attributes.items() if "evaluation" in key} == {
+        "gen_ai.evaluation.name": "answer",
+        "gen_ai.evaluation.score.label": "not_evaluated",
+        "pathgauge.evaluation.reason": "undefined",
+        "pathgauge.evaluation.threshold": 0.5,
+        "pathgauge.evaluation.level": "conversation",
+    }
+
+
 @pytest.mark.parametrize(
     ("judge", "answer"),
     [

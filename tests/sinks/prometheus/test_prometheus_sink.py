@@ -325,14 +325,30 @@ def test_finished_conversations_have_series_of_their_own() -> None:
         ("planner", "order", metric, "v1", outcome): float(
             (metric, outcome) in {("rating", "fail"), ("seconds", "informational")}
         )
-        for metric in ("rating", "seconds")
-        for outcome in ("pass", "fail", "informational")
+        for metric, outcomes in [
+            ("rating", ("pass", "fail", "informational")),
+            ("seconds", ("pass", "fail", "informational", "not_evaluated")),
+        ]
+        for outcome in outcomes
     }
     harness.now += 100_000
     harness.publish()
     assert (
         harness.series("pathgauge_case_score_sum") == harness.series("pathgauge_cases_total") == {}
     )
+
+
+def test_a_conversation_whose_missing_turns_have_no_worst_value_is_not_evaluated() -> None:
+    harness = SinkHarness(Criterion("seconds", Seconds(), 3.0))
+    scores = (ConversationScore(harness.evaluator.criteria[0], None),)
+    harness.sink.publish_conversation(
+        ConversationResult("", "c", Reference("order", ()), "planner", "v1", scores, 1, 1, 0), NOW
+    )
+    assert harness.series("pathgauge_case_score_sum") == {}
+    assert harness.series("pathgauge_cases_total") == {
+        ("planner", "order", "seconds", "v1", outcome): float(outcome == "not_evaluated")
+        for outcome in ("pass", "fail", "informational", "not_evaluated")
+    }
 
 
 def test_series_of_conversations_start_at_0_with_the_first_turn() -> None:
