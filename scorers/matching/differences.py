@@ -1,4 +1,5 @@
-"""Lists the arguments that differ between unmatched actual and expected calls of the same tool.
+"""Lists the arguments that differ between unmatched actual and expected calls of the same tool, and
+the calls of which this is not known.
 
 This is for explanations only and has no influence on scores. Unmatched calls of a tool are compared
 in their order.
@@ -36,6 +37,14 @@ class Difference(NamedTuple):
     """[expected, actual] by argument, as JSON text that may be cut; `None` if absent."""
 
 
+class Unrecorded(NamedTuple):
+    """A call that may have been the expected one, but its arguments were not recorded."""
+
+    actual: int
+    expected: int
+    tool: str
+
+
 def differences(comparison: Comparison, rules: Rules, alignment: Alignment) -> list[Difference]:
     """The differences among missing and unexpected calls, in the order of the actual calls."""
     if not alignment.missing or not alignment.unexpected:
@@ -43,26 +52,46 @@ def differences(comparison: Comparison, rules: Rules, alignment: Alignment) -> l
     return list(islice(_differences(comparison, rules, alignment), MAX_DIFFERENCES))
 
 
+def unrecorded(comparison: Comparison, rules: Rules, alignment: Alignment) -> list[Unrecorded]:
+    """The calls without recorded arguments among missing and unexpected ones, if the rules compare
+    these arguments.
+    """
+    if not alignment.missing or all(call.arguments is not None for call in comparison.actual.calls):
+        return []
+    expected = comparison.expected.calls
+    return [
+        Unrecorded(i, j, tool)
+        for i, j, tool in _pairs(comparison, alignment)
+        if comparison.actual.calls[i].arguments is None
+        and required_arguments(rules.of(tool), expected[j].arguments) is not None
+    ]
+
+
+def _pairs(comparison: Comparison, alignment: Alignment) -> Iterator[tuple[int, int, str]]:
+    """Unexpected calls with missing ones of the same tool, in their order."""
+    missing: dict[str, deque[int]] = defaultdict(deque)
+    for j in alignment.missing:
+        missing[comparison.expected.names[j]].append(j)
+    for i in alignment.unexpected:
+        tool = comparison.actual.names[i]
+        if missing[tool]:
+            yield i, missing[tool].popleft(), tool
+
+
 def _differences(
     comparison: Comparison, rules: Rules, alignment: Alignment
 ) -> Iterator[Difference]:
     actual, expected = comparison.actual, comparison.expected
-    missing: dict[str, deque[int]] = defaultdict(deque)
-    for j in alignment.missing:
-        missing[expected.names[j]].append(j)
-    for i in alignment.unexpected:
-        tool = actual.names[i]
-        if missing[tool]:
-            j = missing[tool].popleft()
-            differing = _differing(
-                rules.of(tool), expected.calls[j].arguments, opened(actual.calls[i].arguments)
-            )
-            arguments = {
-                key: [_json(required), _json(given)]
-                for key, required, given in islice(differing, MAX_DIFFERENCES)
-            }
-            if arguments:
-                yield Difference(i, j, tool, arguments)
+    for i, j, tool in _pairs(comparison, alignment):
+        differing = _differing(
+            rules.of(tool), expected.calls[j].arguments, opened(actual.calls[i].arguments)
+        )
+        arguments = {
+            key: [_json(required), _json(given)]
+            for key, required, given in islice(differing, MAX_DIFFERENCES)
+        }
+        if arguments:
+            yield Difference(i, j, tool, arguments)
 
 
 def _differing(

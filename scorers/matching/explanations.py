@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathgauge.scorers.matching.alignment import Alignment
 from pathgauge.scorers.matching.argument_rules import Rules
 from pathgauge.scorers.matching.comparison import Comparison
-from pathgauge.scorers.matching.differences import Difference, differences
+from pathgauge.scorers.matching.differences import Difference, differences, unrecorded
 from pathgauge.scorers.matching.wording import cut, one_line
 from pathgauge.scorers.types import Json
 
@@ -30,7 +30,9 @@ def evidence(
     - `missing` and `unexpected`: [index, name],
     - `counts`,
     - `different`, if only arguments differ: [actual index, expected index, name, {argument:
-      [expected, actual]}].
+      [expected, actual]}],
+    - `not_recorded`, if arguments that are compared were not recorded: [actual index, expected
+      index, name].
     """
     actual, expected = comparison.actual.names, comparison.expected.names
     counts, missing, unexpected = alignment.counts, alignment.missing, alignment.unexpected
@@ -48,6 +50,11 @@ def evidence(
         explanation += _explained(different)
         missing = _without(missing, {difference.expected for difference in different})
         unexpected = _without(unexpected, {difference.actual for difference in different})
+    if unknown := unrecorded(comparison, rules, alignment):
+        details["not_recorded"] = list(map(list, unknown))
+        explanation += f"; arguments of {listed([call.tool for call in unknown])} not recorded"
+        missing = _without(missing, {call.expected for call in unknown})
+        unexpected = _without(unexpected, {call.actual for call in unknown})
     if missing:
         explanation += f"; missing {listed([expected[j] for j in missing])}"
     if unexpected:

@@ -28,6 +28,7 @@ class _Details:
     missing: list[tuple[int, str]]
     unexpected: list[tuple[int, str]]
     different: list[tuple[int, int, str, Mapping[str, Json]]] = field(default_factory=list)
+    not_recorded: list[tuple[int, int, str]] = field(default_factory=list)
 
 
 _DETAILS = TypeAdapter(_Details)
@@ -52,16 +53,21 @@ class Deviation:
     """Calls that stand for no expected call."""
     differing: tuple[tuple[int, str, tuple[str, ...]], ...]
     """Calls with other arguments, and the names of those; none if they are not known."""
+    unrecorded: tuple[tuple[int, str], ...]
+    """Calls without recorded arguments, which may be right or wrong."""
     moved: tuple[tuple[int, str], ...]
     """Expected calls at another place."""
     last_matched: int
-    """Position in the reference of the last expected call that was made, -1 without one."""
+    """Position in the reference of the last expected call that was made, or may have been made; -1
+    without one.
+    """
 
     @property
     def extent(self) -> int:
         """How many single findings there are."""
         arguments = sum(max(1, len(names)) for _, _, names in self.differing)
-        return len(self.missing) + len(self.unexpected) + arguments + len(self.moved)
+        calls = (self.missing, self.unexpected, self.unrecorded, self.moved)
+        return sum(map(len, calls)) + arguments
 
     @property
     def not_as_expected(self) -> frozenset[int]:
@@ -84,6 +90,9 @@ class Deviation:
             yield from (f"{short_name(tool)}.{short_name(name)} differs" for name in names)
             if not names:
                 yield f"{short_name(tool)} arguments differ"
+        yield from sorted(
+            f"{short_name(tool)} arguments not recorded" for _, tool in self.unrecorded
+        )
         yield from sorted(f"{short_name(tool)} out of order" for _, tool in self.moved)
         yield from sorted(f"{short_name(tool)} unexpected" for _, tool in self.unexpected)
 
@@ -103,7 +112,7 @@ def deviation(details: Mapping[str, Json]) -> Deviation | None:
 def _deviation(details: _Details) -> Deviation:
     different = details.different
     matched = [_Pair(*pair) for pair in details.matched]
-    paired = [_Pair(i, j, tool) for i, j, tool, _ in different]
+    paired = [_Pair(i, j, tool) for i, j, tool, *_ in (*different, *details.not_recorded)]
     differing = [(i, tool, tuple(sorted(names))) for i, _, tool, names in different]
     pairs, missing, unexpected = _paired_by_name(
         _without(details.missing, {pair.expected for pair in paired}),
@@ -115,8 +124,9 @@ def _deviation(details: _Details) -> Deviation:
         missing,
         unexpected,
         tuple(sorted(differing)),
+        tuple(sorted((i, tool) for i, _, tool in details.not_recorded)),
         tuple(sorted((pair.actual, pair.tool) for pair in moved)),
-        max((pair.expected for pair in matched), default=-1),
+        max((j for _, j, _ in (*matched, *details.not_recorded)), default=-1),
     )
 
 

@@ -136,6 +136,29 @@ BROKEN = replace(FOUND, error="no connection to 10.1.2.3")
             ("wrong_argument", "reset_password arguments differ"),
         ),
         (
+            run(FOUND, ToolCall("reset_password")),
+            ("missing_call", "send_email missing; reset_password arguments not recorded"),
+        ),
+        (
+            run(FOUND, ToolCall("reset_password"), tool_call("search"), SENT),
+            ("extra_call", "reset_password arguments not recorded; search unexpected"),
+        ),
+        (
+            run(ToolCall("find_user"), reset(8), SENT),
+            (
+                "wrong_argument",
+                "reset_password.user_id differs; find_user arguments not recorded",
+            ),
+        ),
+        (
+            run(FOUND, ToolCall("reset_password"), final_response=""),
+            ("ended_early", "send_email missing; reset_password arguments not recorded"),
+        ),
+        (
+            run(FOUND, ToolCall("send_email"), final_response=""),
+            ("missing_call", "reset_password missing; send_email arguments not recorded"),
+        ),
+        (
             run(FOUND, reset(8), tool_call("search"), SENT),
             ("wrong_argument", "reset_password.user_id differs; search unexpected"),
         ),

@@ -463,10 +463,50 @@ def test_what_lacks_arguments_is_told_with_the_evidence() -> None:
     result = score(EXACT, (ToolCall("a"),), (E("a", x=1),))
     assert (
         result.explanation
-        == "arguments not recorded; without them 0 of 1 expected calls matched; missing a;"
-        " unexpected a"
+        == "arguments not recorded; without them 0 of 1 expected calls matched; arguments of a not"
+        " recorded"
     )
+    assert result.details["not_recorded"] == [[0, 0, "a"]]
     assert result.details["counts"] == {"matched": 0, "actual": 1, "expected": 1}
+
+
+@pytest.mark.parametrize(
+    ("scorer", "actual", "expected", "line"),
+    [
+        (
+            EXACT,
+            (ToolCall("a"), A("b"), ToolCall("a")),
+            (E("a", x=1), E("b", x=1), E("c")),
+            (
+                "0 of 3 expected calls matched; b with other arguments (x: expected 1, found"
+                " nothing); arguments of a not recorded; missing c; unexpected a"
+            ),
+        ),
+        (
+            EXACT,
+            (ToolCall("a"), ToolCall("a")),
+            (E("a", x=1), E("a", x=2), E("c")),
+            "0 of 3 expected calls matched; arguments of a x2 not recorded; missing c",
+        ),
+        (  # the order is wrong, whatever the arguments were
+            EXACT,
+            (A("b"), ToolCall("a")),
+            (ExpectedCall("a"), E("b")),
+            "1 of 2 expected calls matched; missing b; unexpected b",
+        ),
+        (
+            ToolTrajectoryAvgScore(ignore_args=True),
+            (ToolCall("a"), ToolCall("b")),
+            (E("b", x=1), E("a", x=1)),
+            "1 of 2 expected calls matched; missing a; unexpected a",
+        ),
+    ],
+)
+def test_a_call_whose_arguments_were_not_recorded_is_not_called_a_wrong_one(
+    scorer: Scorer, actual: tuple[ToolCall, ...], expected: tuple[ExpectedCall, ...], line: str
+) -> None:
+    result = score(scorer, actual, expected)
+    assert (result.value, result.explanation) == (0.0, line)
 
 
 def test_names_of_tools_cannot_break_the_line() -> None:
