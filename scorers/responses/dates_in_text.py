@@ -1,4 +1,5 @@
-"""Finds dates and times of day in text: `2026-01-05`, `5 January 2026`, `Jan 5`, `2:30 PM`.
+"""Finds dates and times of day in text: `2026-01-05`, `5 January 2026`, `Jan 5`, `2:30 PM`,
+`下午2:30`.
 
 Names of months are English, or numbers as in `1月5日`. A date like `01/02/2026` has two readings.
 """
@@ -9,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
-from pathgauge.scorers.responses.script_neutral import DATE
+from pathgauge.scorers.responses.script_neutral import CLOCK, DATE, MORNING, NIGHT, NOON
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
@@ -36,6 +37,13 @@ _TIMES = (
 )
 
 
+_CLOCK = re.compile(CLOCK)
+_LATE = 5
+"""The hour at which the night is over."""
+_FORENOON = 9
+"""The last hour that is not called noon."""
+
+
 class Date(NamedTuple):
     """A date, of which a part may be missing."""
 
@@ -60,14 +68,33 @@ def dates(text: str) -> Iterator[tuple[Place, tuple[Date, ...]]]:
 
 def times(text: str) -> Iterator[tuple[Place, Minutes]]:
     """All times of day."""
+    hours = set()
+    for match in _CLOCK.finditer(text):
+        if (time := _with_part_of_day(match)) is not None:
+            hours.add(match.start("hour"))
+            yield match.span(), time
     for pattern in _TIMES:
         for match in pattern.finditer(text):
+            if match.start("hour") in hours:
+                continue
             groups = match.groupdict()
             hour, minute = int(groups["hour"]), int(groups.get("minute") or 0)
             if half := groups["half"]:
                 hour = hour % 12 + (12 if half in "pP" else 0)
             if hour <= 24 and minute < 60:
                 yield match.span(), hour * 60 + minute
+
+
+def _with_part_of_day(match: re.Match[str]) -> Minutes | None:
+    part, hour = match["part"], int(match["hour"])
+    minute = 30 if match["half"] else int(match["minute"] or match["spoken"] or 0)
+    if hour > (12 if part in MORNING else 24) or minute >= 60:
+        return None
+    if part == NOON and hour > _FORENOON:
+        return hour * 60 + minute
+    if part in MORNING or (part in NIGHT and hour % 12 < _LATE):
+        return hour % 12 * 60 + minute
+    return (hour % 12 + 12) * 60 + minute
 
 
 def _readings(groups: dict[str, str | None]) -> Iterator[Date]:

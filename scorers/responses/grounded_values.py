@@ -1,7 +1,8 @@
 """Scores whether the values of the response come from tool results or from the user.
 
-No model is asked: a number, date, time or id that occurs nowhere in what the agent was told is one
-that it made up, computed, or knew. Rounded numbers and other formats count as the same value.
+No model is asked: a number, date, time, phone number or id that occurs nowhere in what the agent
+was told is one that it made up, computed, or knew. Rounded numbers and other formats count as the
+same value.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ MAX_RESPONSE = 50_000
 
 @dataclass(frozen=True)
 class GroundedValues(Share):
-    """The share of the numbers, dates, times and ids in the response that occur in tool results or
-    in the user's input.
+    """The share of the numbers, dates, times, phone numbers and ids in the response that occur in
+    tool results or in the user's input.
     """
 
     name: ClassVar[str] = "grounded_values"

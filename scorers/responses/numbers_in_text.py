@@ -63,13 +63,14 @@ def numbers(text: str) -> Iterator[tuple[tuple[int, int], Number]]:
         plain = tuple(_readings(digits))
         power = _power(scale) + int(exponent or 0)
         parts = tuple(re.findall(r"\d+", digits))
+        readings = tuple(_with_units(plain, power, bool(scale), bool(percent)))
         yield (
             match.span(),
             Number(
                 text=match[0].strip(),
-                readings=tuple(_with_units(plain, power, bool(scale), bool(percent))),
+                readings=readings,
                 parts=parts if len(parts) > 1 else (),
-                is_amount=is_marked or any(one.step < 1 for one in plain),
+                is_amount=is_marked or any(one.step < 1 for one in (*plain, *readings)),
             ),
         )
 

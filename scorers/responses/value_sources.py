@@ -11,6 +11,7 @@ from functools import cached_property
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.responses.dates_in_text import Date, Minutes, dates, times
 from pathgauge.scorers.responses.numbers_in_text import Number, Reading, numbers
+from pathgauge.scorers.responses.phones_in_text import Phone, Phones, plain
 from pathgauge.scorers.responses.script_neutral import script_neutral
 from pathgauge.scorers.responses.values_in_text import Value, ids
 from pathgauge.scorers.types import Json
@@ -40,15 +41,26 @@ class Sources:
         """Whether the value occurs, in whatever format. A rounded number occurs if its original
         does.
         """
-        if value.number is not None:
-            return self._has_number(value.number)
+        if value.number is not None and self._has_number(value.number):
+            return True
+        if value.phone is not None:
+            return self._has_phone(value.phone)
         if value.time is not None:
             return value.time in self._times
         if value.id is not None:
             return self._has_id(value.id)
         return any(map(self._has_date, value.dates))
 
+    def _has_phone(self, phone: Phone) -> bool:
+        """Whether the number is known in other groups, or each group as a number."""
+        return self._phones.has(phone) or all(
+            Decimal(group) in self._numbers for group in phone.groups
+        )
+
     def _has_number(self, number: Number) -> bool:
+        phone = plain(number.text)
+        if phone is not None and number.text.isdigit() and self._phones.has(phone):
+            return True
         parts = [Decimal(part) for part in number.parts]
         if parts and all(part in self._numbers for part in parts):
             return True
@@ -85,6 +97,10 @@ class Sources:
         found = [number for _, number in numbers(self._text)]
         parts = (Decimal(part) for number in found for part in number.parts)
         return frozenset([*parts, *(one.value for number in found for one in number.readings)])
+
+    @cached_property
+    def _phones(self) -> Phones:
+        return Phones(self._text)
 
     @cached_property
     def _sorted_numbers(self) -> list[Decimal]:
