@@ -50,6 +50,8 @@ class FeedbackIntake:
                 422, f"tenant: found {answer.tenant[:100]!r}, expected a configured one"
             )
         [outcome] = self.record([answer])
+        if outcome == "purged":
+            raise ProblemError(410, "trace_id: the trace was purged; nothing about it is kept")
         if outcome == "conflict":
             raise ProblemError(409, "id: another answer has this id; choose a new one to revise it")
         return outcome

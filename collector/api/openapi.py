@@ -82,6 +82,7 @@ def _posting() -> dict[str, Any]:
         "401": "No valid token",
         "403": "Another tenant than that of the token, or an unknown host name",
         "409": "Another answer has this id, or no feedback is taken",
+        "410": "The trace was purged",
         "413": "The body is too large",
         "415": "The body is not application/json",
         "422": "Invalid fields",

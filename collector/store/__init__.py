@@ -43,7 +43,9 @@ class Unread(NamedTuple):
     """Since when the oldest of them waits, in Unix seconds; `None` without any."""
 
 
-FeedbackOutcome: TypeAlias = Literal["created", "replaced", "outdated", "repeated", "conflict"]
+FeedbackOutcome: TypeAlias = Literal[
+    "created", "replaced", "outdated", "repeated", "conflict", "purged"
+]
 """What became of an answer: `outdated`, a newer one of the same person is known; `repeated`, it was
 sent before; `conflict`, another answer has its id.
 """
@@ -156,6 +158,12 @@ class Selection:
             raise ValueError(f"found {self}, expected exactly one of trace_id, scenario and before")
 
 
+MAX_FINISHED = 10_000
+"""A purge may remove millions of traces of which only results are left. Who remembers all of them
+has to forget others.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Purged:
     """What a purge removed."""
@@ -168,7 +176,9 @@ class Purged:
     unfinished: str | None = None
     """Why the files may still hold bytes of it; another purge would remove them."""
     traces: frozenset[TraceKey] = frozenset()
-    """Traces that the pipeline may still hold."""
+    """Traces of which nothing more is taken: all that the pipeline may still hold, and up to
+    `MAX_FINISHED` others.
+    """
     evaluations: frozenset[EvaluationKey] = frozenset()
     """Evaluations that sinks may still hold."""
 
@@ -260,7 +270,8 @@ class Store(Protocol):
 
     def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
         """Remove data, also that of these `traces`, so that no byte of it stays. Requests are
-        accepted meanwhile. Raises `StoreError` if nothing was removed.
+        accepted meanwhile. No feedback about a purged trace is recorded until a restart. Raises
+        `StoreError` if nothing was removed.
         """
         ...
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import orjson
 
 from pathgauge.collector.core.feedback.answer import Answer, Scale
 from pathgauge.collector.core.pipeline_events import FeedbackGiven
+from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import FeedbackOutcome, Progress
 from pathgauge.collector.store.schema import checksum, text_of
 from pathgauge.collector.store.sql import Connection, SharedConnection, delete
@@ -54,13 +55,25 @@ def write(connection: Connection, progress: Progress) -> None:
         record(connection, answers, progress.wall)
 
 
-def record(connection: Connection, answers: Iterable[Answer], wall: float) -> list[FeedbackOutcome]:
-    """Write answers that arrived at the Unix time `wall`, in the caller's transaction."""
+def record(
+    connection: Connection,
+    answers: Iterable[Answer],
+    wall: float,
+    is_purged: Callable[[TraceKey], bool] = lambda trace: False,
+) -> list[FeedbackOutcome]:
+    """Write answers that arrived at the Unix time `wall`, in the caller's transaction. Those about
+    purged traces are left out.
+    """
     if isinstance(connection, SharedConnection):
         # Two transactions at the same time would both take their answer for the newest one.
         connection.execute("LOCK TABLE feedback IN SHARE ROW EXCLUSIVE MODE")
     key = _key(connection)
-    return [_record(connection, answer, wall, key) for answer in answers]
+    return [
+        "purged"
+        if is_purged((answer.tenant, answer.trace_id))
+        else _record(connection, answer, wall, key)
+        for answer in answers
+    ]
 
 
 def _record(connection: Connection, answer: Answer, wall: float, key: bytes) -> FeedbackOutcome:

@@ -24,7 +24,7 @@ from pathgauge.collector.core.redaction import Redactor, Rules
 from pathgauge.collector.core.redaction.rules import KeyRule
 from pathgauge.collector.service.feedback import redacted
 from pathgauge.collector.service.web.app import create_app
-from pathgauge.collector.store import StoreError
+from pathgauge.collector.store import Selection, StoreError
 from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import log, span_id, trace_id
 from support.api_client import NORTH, READER, SOUTH, get, sources, with_tokens
@@ -126,6 +126,28 @@ def test_an_id_makes_a_request_repeatable(store: SqliteStore) -> None:
     status, problem = post(client, {**UP, "id": "1", "thumb": "down"})
     assert (status, problem["title"]) == (409, "Conflict")
     assert [one["passed"] for one in stored(client)] == [False]
+
+
+def test_what_is_said_of_a_purged_trace_is_refused_as_telemetry_is_dropped(
+    store: SqliteStore,
+) -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    client = api(store, counts=counts)
+    assert post(client, UP)[0] == 201
+    store.purge(Selection(trace_id=TRACE))
+    status, problem = post(client, UP)
+    assert (status, problem) == (
+        410,
+        {
+            "type": "about:blank",
+            "title": "Gone",
+            "status": 410,
+            "detail": "trace_id: the trace was purged; nothing about it is kept",
+        },
+    )
+    assert counts == {("api", "201"): 1, ("api", "410"): 1}
+    assert stored(client) == []
+    assert post(client, {**UP, "trace_id": trace_id("other")})[0] == 201
 
 
 def test_answers_are_found_by_ids_in_upper_case(store: SqliteStore) -> None:

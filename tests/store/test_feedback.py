@@ -29,6 +29,7 @@ from pathgauge.collector.store.queries.reading import reading
 from pathgauge.collector.store.queries.results import of_trace
 from pathgauge.collector.store.retention import Retention
 from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.purging import Purging
 from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span_id, trace_id
 from support.answered import SELECTIONS, answer, content, given
@@ -262,6 +263,49 @@ def test_a_purge_finds_a_trace_of_which_only_feedback_is_stored(tmp_path: Path) 
         commit(store, given(answer()))
         store.purge(Selection(trace_id=trace_id("a")))
     assert labels(tmp_path) == []
+
+
+@pytest.mark.parametrize("how", SELECTIONS)
+def test_nothing_more_is_recorded_about_a_purged_trace(tmp_path: Path, how: str) -> None:
+    with opened(tmp_path) as store:
+        for events, wall in content():
+            commit(store, events, wall)
+        store.purge(SELECTIONS[how])
+        again = [answer("a"), replace(answer("a"), tenant="north"), answer("c")]
+        assert store.record_feedback(again) == ["purged", "created", "created"]
+
+
+def test_nothing_is_recorded_about_traces_that_scorers_have_purged(tmp_path: Path) -> None:
+    """Only these had them, so the results of the gauge do not name them."""
+    with opened(tmp_path) as store:
+        store.purge(Selection(scenario="refund"), frozenset({("", trace_id("a"))}))
+        assert store.record_feedback([answer("a"), answer("b")]) == ["purged", "created"]
+
+
+def test_nothing_is_recorded_about_a_trace_while_it_is_purged(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        commit(store, [evaluation("a")])
+        purging = Purging(tmp_path, store._database, store._writer.call, 0.0)
+        store._purging = purging
+        purging.begin(Selection(trace_id=trace_id("a")), None)
+        outcomes = [store.record_feedback([answer("a"), answer("b")])]
+        purging.remove()
+        outcomes.append(store.record_feedback([answer("a"), answer("c")]))
+    assert outcomes == [["purged", "created"]] * 2
+
+
+def test_purged_traces_are_remembered_within_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathgauge.collector.store.sqlite.store.MAX_PURGED", 2)
+    with opened(tmp_path) as store:
+        for name in "abc":
+            store.purge(Selection(scenario="refund"), frozenset({("", trace_id(name))}))
+        assert store.record_feedback([answer(name) for name in "abc"]) == [
+            "created",
+            "purged",
+            "purged",
+        ]
 
 
 def test_scorers_tell_the_gauge() -> None:

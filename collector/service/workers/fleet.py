@@ -321,8 +321,9 @@ class Fleet:
             raise StoreError(text) from error
         return total([results, *removed, *again])
 
-    def _purge_results(self, selection: Selection, removed: Iterable[Purged]) -> Purged:
+    def _purge_results(self, selection: Selection, removed: Sequence[Purged]) -> Purged:
         """In the thread of the gauge."""
-        purged = self._store.purge(selection)
+        traces = frozenset().union(*(one.traces for one in removed))
+        purged = self._store.purge(selection, traces)
         self._thread.withdraw(purged.evaluations.union(*(one.evaluations for one in removed)))
         return purged

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 
 import psycopg
 
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.store import FeedbackOutcome, StoreError, feedback
 from pathgauge.collector.store.postgres.connection import connect
+from pathgauge.collector.store.postgres.messages import is_purged
 from pathgauge.collector.store.postgres.schema import check
 
 
@@ -26,6 +28,7 @@ class FeedbackWriter:
             with closing(connect(self._conninfo)) as connection:
                 check(connection)
                 with connection.transaction():
-                    return feedback.record(connection, answers, time.time())
+                    purged = partial(is_purged, connection)
+                    return feedback.record(connection, answers, time.time(), purged)
         except psycopg.Error as error:
             raise StoreError(f"postgres: feedback cannot be stored now: {error}") from error

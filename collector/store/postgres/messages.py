@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import orjson
+
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store.postgres.connection import PostgresConnection
@@ -36,7 +38,7 @@ class Purge(NamedTuple):
     publication: int
     """The gauge applies it after this publication."""
     traces: frozenset[TraceKey]
-    """Traces that a pipeline may hold."""
+    """Traces of which nothing more is taken, as in `pathgauge.collector.store.Purged`."""
     evaluations: frozenset[EvaluationKey]
     """Evaluations that sinks may hold."""
 
@@ -69,6 +71,15 @@ def has_forwarded(connection: PostgresConnection, partition: int, taken: Iterabl
             (partition, list(taken)),
         ).fetchone()[0]
     )
+
+
+def is_purged(connection: PostgresConnection, trace: TraceKey) -> bool:
+    """Whether a trace was purged in the last days."""
+    text = orjson.dumps([trace]).decode()
+    found = connection.execute(
+        "SELECT 1 FROM purges WHERE traces @> CAST(? AS jsonb) LIMIT 1", (text,)
+    )
+    return found.fetchone() is not None
 
 
 def purges_after(connection: PostgresConnection, purge: int) -> Sequence[Purge]:

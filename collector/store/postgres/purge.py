@@ -19,7 +19,7 @@ import psycopg
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.traces import TraceKey
-from pathgauge.collector.store import Purged, Selection, StoreError
+from pathgauge.collector.store import MAX_FINISHED, Purged, Selection, StoreError
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect, milliseconds
 from pathgauge.collector.store.postgres.schema import check
 from pathgauge.collector.store.schema import name_of, text_of
@@ -88,6 +88,7 @@ def _remove(connection: PostgresConnection, selection: Selection, windows_since:
     turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
     pending = _purge_open(connection, "awaited", selection.before)
     _purge_feedback(connection, selection.before)
+    finished = _finished(connection, selection.before)
     removed, recent = _purge_results(connection, selection.before, windows_since)
     connection.execute(
         f"DELETE FROM evidence WHERE {_CHOSEN} OR NOT EXISTS (SELECT 1 FROM results AS r WHERE"
@@ -98,7 +99,7 @@ def _remove(connection: PostgresConnection, selection: Selection, windows_since:
         connection.execute(f"DELETE FROM {table} WHERE {_CHOSEN}")
     connection.execute("DROP TABLE chosen")
     connection.execute(_DROP_MEMBERS)
-    traces = held | turns | of_sessions | {key[:2] for key in pending}
+    traces = held | turns | of_sessions | {key[:2] for key in pending} | finished
     evaluations = recent | pending
     _tell(connection, traces, evaluations)
     return Purged(requests, removed, traces=frozenset(traces), evaluations=frozenset(evaluations))
@@ -200,6 +201,18 @@ def _purge_open(
     )
     connection.execute(f"DELETE FROM {table} {purged}", {"before": before})
     return keys
+
+
+def _finished(connection: PostgresConnection, before: float | None) -> set[TraceKey]:
+    """Some traces of which only results, evidence or feedback are deleted."""
+    found: set[TraceKey] = set(
+        connection.execute(
+            "SELECT tenant, trace_id FROM chosen UNION"
+            " SELECT tenant, trace_id FROM results WHERE at < :before LIMIT :limit",
+            {"before": before, "limit": MAX_FINISHED},
+        )
+    )
+    return found
 
 
 def _purge_feedback(connection: PostgresConnection, before: float | None) -> None:

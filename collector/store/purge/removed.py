@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.traces import TraceKey
+from pathgauge.collector.store import MAX_FINISHED
 from pathgauge.collector.store.sql import delete
 
 ResultRow: TypeAlias = "tuple[int, str, str, str, float]"
@@ -21,9 +23,22 @@ class Removed:
 
     results: int = 0
     traces: set[TraceKey] = field(default_factory=set)
-    """Traces with turns, sessions or evaluations that the pipeline may still hold."""
+    """Traces with turns, sessions or evaluations that the pipeline may still hold, and some
+    others.
+    """
+    finished: int = 0
+    """The number of those others."""
     evaluations: set[EvaluationKey] = field(default_factory=set)
     """Evaluations that windows or judges may still hold."""
+
+    def add_finished(self, traces: Iterable[TraceKey]) -> None:
+        """Add some traces of which only results, evidence or feedback are deleted."""
+        new = islice(
+            (one for one in traces if one not in self.traces), MAX_FINISHED - self.finished
+        )
+        for trace in new:
+            self.traces.add(trace)
+            self.finished += 1
 
     def add_open(self, table: str, keys: Iterable[EvaluationKey]) -> None:
         """Add what was deleted from a table of what is not finished."""

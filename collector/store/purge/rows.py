@@ -71,6 +71,11 @@ def remove_traces(
     for table in ("evidence", "traces", "feedback"):
         found = connection.execute(of_traces(table), (last,)).fetchall()
         delete(connection, table, (row for (row,) in found))
+    removed.add_finished(
+        connection.execute(
+            "SELECT tenant, trace_id FROM purging WHERE id <= ? ORDER BY id", (last,)
+        )
+    )
     connection.execute("DELETE FROM purging WHERE id <= ?", (last,))
     return True
 
@@ -99,6 +104,7 @@ def remove_old_results(
     rows = connection.execute(OLD_RESULTS, (purge.before, max_rows)).fetchall()
     sessions.remove_with(connection, removed, windows_since, rows)
     remove_results(connection, removed, windows_since, rows)
+    removed.add_finished(key_of(key)[:2] for _, *key, _ in rows)
     connection.executemany(
         f"DELETE FROM evidence AS o WHERE tenant = ? AND trace_id = ? AND span_id = ?"
         f" AND NOT EXISTS (SELECT 1 FROM results AS t WHERE {_SAME_RESULT})",

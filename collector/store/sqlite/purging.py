@@ -94,6 +94,11 @@ class Purging:
             frozenset(self._removed.evaluations),
         )
 
+    def holds(self, connection: sqlite3.Connection, trace: TraceKey) -> bool:
+        """Whether a trace is removed, or was; for the thread of the database."""
+        known = trace in self._traces or trace in self._removed.traces
+        return known or mark.holds(connection, trace)
+
     @contextmanager
     def _at_length(self) -> Iterator[None]:
         """Write pages that many transactions change less often, for more memory and disk space."""

@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +60,10 @@ MAX_GROUP_BYTES = 8 << 20
 MAX_GROUP_REQUESTS = 64
 _MAX_ATTEMPTS = 2
 """How often reading results is tried; the first try may recover the file."""
+
+
+MAX_PURGED = 200_000
+"""Purged traces that are remembered, so that no feedback about them is stored."""
 
 
 class _Waiting(NamedTuple):
@@ -113,6 +119,8 @@ class SqliteStore:
         self._acknowledged = outbox.Acknowledged()
         self._received: Mapping[str, int] = {}
         self._running = False
+        self._purging: Purging | None = None
+        self._purged: dict[TraceKey, None] = {}
 
     def open(self) -> Restored:
         """Read what the last process left. A damaged file is recovered first."""
@@ -182,7 +190,8 @@ class SqliteStore:
         outcomes: list[FeedbackOutcome] = []
 
         def work(connection: sqlite3.Connection) -> None:
-            outcomes[:] = feedback.record(connection, answers, time.time())
+            is_purged = partial(self._is_purged, connection)
+            outcomes[:] = feedback.record(connection, answers, time.time(), is_purged)
 
         def write() -> bool:
             return self._database.in_place() and self._database.transact("feedback", work)
@@ -193,7 +202,9 @@ class SqliteStore:
 
     def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
         selected = traces if self._part == "scorer" else None
-        return self._purge(lambda purging: purging.begin(selection, selected))
+        purged = self._purge(lambda purging: purging.begin(selection, selected))
+        self._remember_purged(traces)
+        return purged
 
     def finish_purge(self) -> Purged:
         return self._purge(lambda purging: None)
@@ -307,13 +318,29 @@ class SqliteStore:
         since = time.time() - self._windows.max_age_s
         purging = Purging(self._folder, self._database, self._writer.call, since)
         purging.remove()
+        self._purging = purging
         try:
             begin(purging)
+            purged = purging.remove()
+            self._remember_purged(purged.traces)
         except sqlite3.Error as error:
             raise StoreError(f"{self._database.path}: nothing was removed: {error}") from error
-        purged = purging.remove()
+        finally:
+            self._purging = None
         self._writer.call(self._space.recount)
         return purged
+
+    def _remember_purged(self, traces: Iterable[TraceKey]) -> None:
+        """As the pipeline does: until a restart, and not without bounds."""
+        self._purged.update(dict.fromkeys(traces))
+        for trace in list(islice(self._purged, max(0, len(self._purged) - MAX_PURGED))):
+            del self._purged[trace]
+
+    def _is_purged(self, connection: sqlite3.Connection, trace: TraceKey) -> bool:
+        """Whether a trace was purged, or is being purged; in the thread of the database."""
+        if trace in self._purged:
+            return True
+        return self._purging is not None and self._purging.holds(connection, trace)
 
     def _commit(self, progress: Progress) -> bool:
         released, removed = journal.Released(), Removed()

@@ -92,6 +92,17 @@ def test_a_purge_of_postgres_removes_what_was_said_of_a_run(database: str, how: 
     assert found == [("",), ("talk b",)]
 
 
+@pytest.mark.parametrize("how", SELECTIONS)
+def test_nothing_more_is_recorded_about_a_trace_purged_from_postgres(
+    database: str, how: str
+) -> None:
+    with scorer(database) as partition:
+        for number, (events, wall) in enumerate(content(), 1):
+            assert partition.commit(step(number, events, wall=wall))
+    purge(database, SELECTIONS[how], 0.0)
+    assert FeedbackWriter(database).record([answer("a"), answer("c")]) == ["purged", "created"]
+
+
 def test_two_answers_at_the_same_time_leave_one_current(
     database: str, at_once: Callable[..., None]
 ) -> None:
