@@ -67,6 +67,7 @@ class ConversationResult:
     agent_version: str | None
     scores: tuple[ConversationScore, ...]
     matched: int
+    """Turns that the reference has. If several state the same number, each has its own score."""
     missing: int
     unexpected: int
 
@@ -180,9 +181,9 @@ class Conversation:
         """The score of the conversation `key`, which has at least one turn."""
         turns = [self.turns[place[2], place[1]] for place in self._order]
         expected = len(self.reference.turns)
-        present = {turn.number for turn in turns if turn.number is not None}
-        missing = expected - len(present)
-        unexpected = len(turns) - len(present) + self.dropped_turns
+        numbers = [turn.number for turn in turns if turn.number is not None]
+        missing = expected - len(set(numbers))
+        unexpected = len(turns) - len(numbers) + self.dropped_turns
         last = turns[-1].invocation
         return ConversationResult(
             tenant=key[0],
@@ -191,7 +192,7 @@ class Conversation:
             agent=last.agent,
             agent_version=last.agent_version,
             scores=tuple(_means(turns, missing + unexpected)),
-            matched=len(present),
+            matched=len(numbers),
             missing=missing,
             unexpected=unexpected,
         )

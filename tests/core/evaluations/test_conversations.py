@@ -142,6 +142,33 @@ def test_a_missing_and_an_unexpected_turn_count_as_the_worst_value(
     assert [(score.criterion, score.value) for score in result.scores] == [(criterion, mean)]
 
 
+@pytest.mark.parametrize(
+    ("stated", "turns", "mean"),
+    [
+        ((0, 1, 2), (3, 0, 0), 1.0),
+        ((0, 0, 1, 2), (4, 0, 0), 1.0),
+        ((0, 0, 0), (3, 2, 0), 3 / 5),
+        ((0, 0, 7), (2, 2, 1), 2 / 5),
+        ((None, None, None, None), (3, 0, 1), 3 / 4),
+    ],
+)
+def test_every_turn_counts_once_also_if_several_state_the_same_number(
+    stated: tuple[int | None, ...], turns: tuple[int, int, int], mean: float
+) -> None:
+    criterion = Criterion("own", ranged(0.0, 1.0, higher_is_better=True), 0.5)
+    talk = replace(TALK, turns=TALK.turns[:3])
+    conversations = Conversations()
+    for start, number in enumerate(stated):
+        conversations.place(turn(str(start), start, stated=number), talk, 0.0)
+    for one, index in conversations.numbered(0.0):
+        results = (Result(criterion, Score(1.0), "passed"),) if index < 3 else ()
+        conversations.record(one, Evaluation(one.invocation, Match(), results, one.closed_by))
+    [ended] = conversations.drain()
+    result = ended.conversation.result(ended.key)
+    assert (result.matched, result.missing, result.unexpected) == turns
+    assert [score.value for score in result.scores] == [pytest.approx(mean)]
+
+
 def test_a_conversation_with_all_turns_needs_no_worst_value() -> None:
     criterion = Criterion("own", ranged(0.0, math.inf, higher_is_better=False))
     conversations = Conversations()
