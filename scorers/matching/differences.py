@@ -18,7 +18,7 @@ from pathgauge.scorers.matching.argument_rules import Rule, Rules, picked, requi
 from pathgauge.scorers.matching.comparison import Comparison
 from pathgauge.scorers.matching.equality import opened
 from pathgauge.scorers.matching.matchers import Ignored, Matcher, matches, written
-from pathgauge.scorers.matching.wording import cut
+from pathgauge.scorers.matching.wording import cut, cut_apart
 from pathgauge.scorers.types import Json
 
 MAX_DIFFERENCES = 20
@@ -87,7 +87,7 @@ def _differences(
             rules.of(tool), expected.calls[j].arguments, opened(actual.calls[i].arguments)
         )
         arguments = {
-            key: [_json(required), _json(given)]
+            key: _cut(_json(required), _json(given))
             for key, required, given in islice(differing, MAX_DIFFERENCES)
         }
         if arguments:
@@ -129,7 +129,13 @@ def _json(value: list[Json]) -> str | None:
         text = _encode(value[0])
     except (TypeError, ValueError, RecursionError):
         return f"a value of the type {type(value[0]).__name__}"
-    return cut(text, _MAX_VALUE)
+    return text
+
+
+def _cut(required: str | None, given: str | None) -> list[str | None]:
+    if required is None or given is None:
+        return [None if text is None else cut(text, _MAX_VALUE) for text in (required, given)]
+    return list(cut_apart(required, given, _MAX_VALUE))
 
 
 def _default(value: Json) -> Json:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathgauge.scorers.matching.alignment import Alignment
 from pathgauge.scorers.matching.argument_rules import Rules
 from pathgauge.scorers.matching.comparison import Comparison
-from pathgauge.scorers.matching.differences import Difference, differences, unrecorded
-from pathgauge.scorers.matching.wording import cut, one_line
+from pathgauge.scorers.matching.differences import Difference, Unrecorded, differences, unrecorded
+from pathgauge.scorers.matching.wording import cut, cut_apart, one_line, told_apart
 from pathgauge.scorers.types import Json
 
 MAX_NAMES = 5
@@ -45,16 +45,17 @@ def evidence(
     explanation = "no calls expected"
     if counts.expected:
         explanation = f"{counts.matched} of {counts.expected} expected calls matched"
-    if different := differences(comparison, rules, alignment):
+    different = differences(comparison, rules, alignment)
+    unknown = unrecorded(comparison, rules, alignment)
+    if different:
         details["different"] = list(map(list, different))
         explanation += _explained(different)
-        missing = _without(missing, {difference.expected for difference in different})
-        unexpected = _without(unexpected, {difference.actual for difference in different})
-    if unknown := unrecorded(comparison, rules, alignment):
+    if unknown:
         details["not_recorded"] = list(map(list, unknown))
         explanation += f"; arguments of {listed([call.tool for call in unknown])} not recorded"
-        missing = _without(missing, {call.expected for call in unknown})
-        unexpected = _without(unexpected, {call.actual for call in unknown})
+    paired: list[Difference | Unrecorded] = [*different, *unknown]
+    missing = _without(missing, {call.expected for call in paired})
+    unexpected = _without(unexpected, {call.actual for call in paired})
     if missing:
         explanation += f"; missing {listed([expected[j] for j in missing])}"
     if unexpected:
@@ -78,18 +79,19 @@ def _explained(different: Sequence[Difference]) -> str:
 
 def _arguments(arguments: Mapping[str, list[str | None]]) -> str:
     parts = [
-        f"{_cut(key)}: expected {_cut(expected)}, found {_cut(actual)}"
-        for key, (expected, actual) in arguments.items()
+        f"{cut(key, _MAX_VALUE)}: {expected_and_found(*values)}"
+        for key, values in arguments.items()
     ]
     if len(parts) > MAX_ARGUMENTS:
         parts[MAX_ARGUMENTS:] = [f"{len(parts) - MAX_ARGUMENTS} more"]
     return "; ".join(parts)
 
 
-def _cut(text: str | None) -> str:
-    if text is None:
-        return "nothing"
-    return cut(text, _MAX_VALUE)
+def expected_and_found(expected: str | None, found: str | None) -> str:
+    """Two different values of an argument in words; `None`: it is absent."""
+    one, other = expected or "nothing", found or "nothing"
+    one, other = told_apart(*cut_apart(one, other, _MAX_VALUE))
+    return f"expected {one}, found {other}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
+from bisect import bisect_left
 from collections.abc import Sized
+
+_BEFORE = 10
+"""Characters that are shown before the first difference of two long texts."""
 
 
 def one_line(text: str) -> str:
@@ -15,6 +20,45 @@ def cut(text: str, max_length: int) -> str:
     if len(text) <= max_length:
         return text
     return f"{text[: max_length - 1]}…"
+
+
+def first_difference(one: str, other: str) -> int:
+    """The position of the first character that differs, or the end of the shorter text."""
+    return bisect_left(
+        range(min(len(one), len(other))),
+        True,
+        key=lambda last: one[: last + 1] != other[: last + 1],
+    )
+
+
+def cut_apart(one: str, other: str, max_length: int) -> tuple[str, str]:
+    """Two different texts, each cut to at most `max_length` characters, so that the parts differ:
+    long texts often begin in the same way.
+    """
+    if cut(one, max_length) != cut(other, max_length):
+        return cut(one, max_length), cut(other, max_length)
+    start = max(0, first_difference(one, other) - _BEFORE)
+    return cut(f"…{one[start:]}", max_length), cut(f"…{other[start:]}", max_length)
+
+
+def told_apart(one: str, other: str) -> tuple[str, str]:
+    """Two different texts with escapes in place of all but ASCII characters, if they would look the
+    same on one line.
+    """
+    if one == other or _appearance(one) != _appearance(other):
+        return one, other
+    return _escaped(one), _escaped(other)
+
+
+def _appearance(text: str) -> str:
+    visible = (char for char in text if unicodedata.category(char) != "Cf")
+    return one_line(unicodedata.normalize("NFKC", "".join(visible)))
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        char if char == "…" else char.encode("ascii", "backslashreplace").decode() for char in text
+    )
 
 
 def short(value: object) -> str:

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pathgauge.scorers.matching.wording import one_line
+from pathgauge.scorers.matching.wording import first_difference, one_line, told_apart
 from pathgauge.scorers.responses.rouge import Rouge1
 from pathgauge.scorers.responses.text_scorer import TextScorer
 from pathgauge.scorers.types import Score
@@ -47,16 +46,13 @@ class ResponseExactMatch(TextScorer):
         actual, expected = self._normalised(response), self._normalised(reference)
         if actual == expected:
             return Score(1.0, None, "the response is the reference", {"first_difference": None})
-        at = bisect_left(
-            range(min(len(actual), len(expected))),
-            True,
-            key=lambda last: actual[: last + 1] != expected[: last + 1],
-        )
-        excerpts = [text[at : at + _MAX_EXCERPT] for text in (actual, expected)]
+        at = first_difference(actual, expected)
+        found, wanted = (repr(text[at : at + _MAX_EXCERPT]) for text in (actual, expected))
+        found, wanted = told_apart(found, wanted)
         return Score(
             0.0,
             None,
-            f"differs at character {at}: found {excerpts[0]!r}, expected {excerpts[1]!r}",
+            f"differs at character {at}: found {found}, expected {wanted}",
             {"first_difference": at},
         )
 

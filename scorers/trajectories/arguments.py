@@ -19,6 +19,7 @@ from pathgauge.scorers.matching.argument_rules import MAX_COST, required_argumen
 from pathgauge.scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Comparison
 from pathgauge.scorers.matching.differences import MAX_DIFFERENCES, Difference, differences
 from pathgauge.scorers.matching.equality import opened
+from pathgauge.scorers.matching.explanations import expected_and_found
 from pathgauge.scorers.matching.matchers import cost, matches
 from pathgauge.scorers.matching.wording import one_line
 from pathgauge.scorers.trajectories.adk import Reading
@@ -142,9 +143,8 @@ def _explanation(pairs: Sequence[_Pair], wrong: Sequence[Difference]) -> str:
     explanation = f"{correct} of {total} arguments are right"
     if not wrong:
         return explanation
-    key, (expected, actual) = next(iter(wrong[0].arguments.items()))
-    found = f"expected {expected or 'nothing'}, found {actual or 'nothing'}"
-    return one_line(f"{explanation}; {wrong[0].tool} {key}: {found}")
+    key, values = next(iter(wrong[0].arguments.items()))
+    return one_line(f"{explanation}; {wrong[0].tool} {key}: {expected_and_found(*values)}")
 
 
 def _unrecorded(comparison: Comparison) -> bool:

@@ -226,7 +226,7 @@ def test_text_scorers_keep_the_contract(scorer: Scorer) -> None:
             Score(
                 0.0,
                 None,
-                "differs at character 3: found 'e\u0301', expected 'é'",
+                r"differs at character 3: found 'e\u0301', expected '\xe9'",
                 {"first_difference": 3},
             ),
         ),
