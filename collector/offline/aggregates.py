@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from statistics import fmean, stdev
 
 from pathgauge.collector.core.evaluations.aggregation import (
     Aggregate,
@@ -19,6 +18,7 @@ from pathgauge.collector.core.evaluations.aggregation import (
     verdict,
 )
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Verdict
+from pathgauge.collector.core.evaluations.statistics import deviation_of, mean_of
 from pathgauge.collector.offline.gate_lines import UNNAMED, Line
 from pathgauge.scorers.types import Invocation
 
@@ -125,5 +125,5 @@ def overall_lines(lines: Iterable[Line]) -> Iterator[Overall]:
     for metric, values in sorted(by_metric.items()):
         finite = [value for value in values if math.isfinite(value)]
         if finite:
-            deviation = stdev(finite) if len(finite) > 1 else None
-            yield Overall(metric, fmean(finite), deviation, len(finite))
+            deviation = deviation_of(finite) if len(finite) > 1 else None
+            yield Overall(metric, mean_of(finite), deviation, len(finite))

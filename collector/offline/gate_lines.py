@@ -16,11 +16,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from statistics import fmean, stdev
 
 from pathgauge.collector.core.evaluations.conversation import mean_with_absent
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
+from pathgauge.collector.core.evaluations.statistics import deviation_of, mean_of
 from pathgauge.collector.offline.coverage import unscored_reason
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.authoring.ranges import worst
@@ -62,7 +62,7 @@ class Line:
         """The sample standard deviation over the test runs; `None` for fewer than two."""
         if len(self.runs) < 2:
             return None
-        return stdev(self.runs)
+        return deviation_of(self.runs)
 
     def __str__(self) -> str:
         """The failure in the wording of ADK's own gate, with the runs and the scenario added."""
@@ -157,7 +157,7 @@ def _line(agent: str, scenario: str, aggregate: _Aggregate) -> Line:
         if (mean := mean_with_absent(aggregate.criterion, run.values, run.absent)) is not None
     ]
     means = tuple(mean for mean, _ in by_run)
-    score = fmean(means) if means else None
+    score = mean_of(means) if means else None
     verdict = aggregate.criterion.verdict(score)
     if any(result.verdict == "error" for _, result in aggregate.results):
         verdict = "error"

@@ -156,7 +156,7 @@ def test_restored_turns_count_and_keep_their_scores() -> None:
     assert core.deadline() == 107
 
 
-def _score(outcome: PipelineEvent) -> tuple[str, list[tuple[str, float]]]:
+def _score(outcome: PipelineEvent) -> tuple[str, list[tuple[str, float | None]]]:
     assert isinstance(outcome, ConversationResult)
     return outcome.conversation_id, [
         (score.criterion.name, score.value) for score in outcome.scores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
@@ -132,6 +133,37 @@ def test_missing_turns_without_a_worst_value_leave_no_score_and_the_gate_does_no
         "Coverage 0.333, expected 1: own scored 1 of 3 invocations (2 no_worst_value).",
         "Nothing was compared with a threshold, so the gate does not pass.",
     )
+
+
+@pytest.mark.parametrize(
+    ("scored", "score"),
+    [
+        (((1e308, None), (1e308, None)), 1e308),
+        (((1e308, "1"), (1.6e308, "2")), 1.3e308),
+    ],
+)
+def test_huge_scores_have_a_mean(
+    scored: tuple[tuple[float, str | None], ...], score: float
+) -> None:
+    criterion = Criterion("own", ranged(0.0, math.inf, higher_is_better=False), 1.0)
+    gate = judge(
+        [
+            replayed(
+                *(
+                    replace(
+                        evaluation(1.0, run),
+                        results=(Result(criterion, Score(value), "failed"),),
+                    )
+                    for value, run in scored
+                )
+            )
+        ]
+    )
+    [only] = gate.lines
+    assert only.score == pytest.approx(score)
+    assert [one.mean for one in gate.overall] == [pytest.approx(score)]
+    deviations = [only.deviation, *(one.deviation for one in gate.overall)]
+    assert all(math.isfinite(deviation or 0) for deviation in deviations)
 
 
 def test_a_run_without_a_mean_is_left_out_of_the_others_and_the_gate_does_not_pass() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pathgauge.collector.core.evaluations.statistics import mean_of, statistics_of
+from pathgauge.collector.core.evaluations.statistics import deviation_of, mean_of
 from pathgauge.scorers.authoring.ranges import TOLERANCE, meets
 from pathgauge.scorers.types import Scorer
 
@@ -74,7 +74,7 @@ def aggregate(
     values = [value for of_scenario in scores.values() for value in of_scenario]
     if not values:
         return None
-    deviation = math.sqrt(statistics_of(values).variance)
+    deviation = deviation_of(values)
     if aggregation.measure == "mean":
         mean = mean_of(values)
         low, high = mean_interval(mean, deviation, len(values), scorer)

@@ -13,9 +13,11 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.collector.core.evaluations.statistics import mean_of
 from pathgauge.scorers.authoring.ranges import worst
 from pathgauge.scorers.types import Invocation, Reference
 
@@ -272,9 +274,7 @@ def mean_with_absent(criterion: Criterion, values: Sequence[float], absent: int)
     """The mean of scores and of `absent` further ones with the worst value; `None` if such are
     needed and the scorer has no worst value.
     """
-    if not absent:
-        return math.fsum(values) / len(values)
     value = worst(criterion.scorer)
-    if value is None:
-        return None
-    return math.fsum((*values, value * absent)) / (len(values) + absent)
+    if not absent:
+        return mean_of(values)
+    return None if value is None else mean_of((*values, *repeat(value, absent)))

@@ -39,6 +39,11 @@ def statistics_of(values: Collection[float]) -> RunningStatistics:
     return RunningStatistics(len(values), mean, min(squares, sys.float_info.max))
 
 
+def deviation_of(values: Collection[float]) -> float:
+    """The sample standard deviation of at least one number; 0 with one."""
+    return math.sqrt(statistics_of(values).variance)
+
+
 def mean_of(values: Collection[float]) -> float:
     """The mean of at least one number."""
     try:

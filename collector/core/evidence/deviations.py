@@ -112,7 +112,8 @@ def deviation(details: Mapping[str, Json]) -> Deviation | None:
 def _deviation(details: _Details) -> Deviation:
     different = details.different
     matched = [_Pair(*pair) for pair in details.matched]
-    paired = [_Pair(i, j, tool) for i, j, tool, *_ in (*different, *details.not_recorded)]
+    paired = [_Pair(i, j, tool) for i, j, tool, _ in different]
+    paired += [_Pair(*call) for call in details.not_recorded]
     differing = [(i, tool, tuple(sorted(names))) for i, _, tool, names in different]
     pairs, missing, unexpected = _paired_by_name(
         _without(details.missing, {pair.expected for pair in paired}),

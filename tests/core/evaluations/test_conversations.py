@@ -131,8 +131,8 @@ def test_a_missing_and_an_unexpected_turn_count_as_the_worst_value(
     criterion = Criterion("own", ranged(low, high, higher_is_better=higher_is_better), 0.5)
     talk = replace(TALK, turns=TALK.turns[:3])
     conversations = Conversations()
-    for one in (turn("a", 1, stated=0), turn("b", 2, stated=1), turn("c", 3, stated=9)):
-        conversations.place(one, talk, 0.0)
+    for actual in (turn("a", 1, stated=0), turn("b", 2, stated=1), turn("c", 3, stated=9)):
+        conversations.place(actual, talk, 0.0)
     for one, index in conversations.numbered(0.0):
         results = (Result(criterion, Score(1.0), "passed"),) if index < 3 else ()
         conversations.record(one, Evaluation(one.invocation, Match(), results, one.closed_by))
@@ -140,6 +140,21 @@ def test_a_missing_and_an_unexpected_turn_count_as_the_worst_value(
     result = ended.conversation.result(ended.key)
     assert (result.missing, result.unexpected) == (1, 1)
     assert [(score.criterion, score.value) for score in result.scores] == [(criterion, mean)]
+
+
+@pytest.mark.parametrize("worst", [math.inf, 1.7e308])
+def test_huge_scores_of_a_conversation_have_a_mean(worst: float) -> None:
+    criterion = Criterion("own", ranged(0.0, worst, higher_is_better=False))
+    conversations = Conversations()
+    stated = [0, 1, 2] if math.isfinite(worst) else [0, 1, 2, 3]
+    for number in stated:
+        conversations.place(turn(str(number), number, stated=number), TALK, 0.0)
+    for one, _ in conversations.numbered(0.0):
+        results = (Result(criterion, Score(1e308), "informational"),)
+        conversations.record(one, Evaluation(one.invocation, Match(), results, one.closed_by))
+    [ended] = conversations.drain()
+    [score] = ended.conversation.result(ended.key).scores
+    assert score.value == pytest.approx(1e308 if worst == math.inf else 1.175e308)
 
 
 @pytest.mark.parametrize(
