@@ -185,8 +185,11 @@ def score(
 
 
 def _print_notes(replayed: Sequence[Replayed], gate: Gate) -> None:
+    from pathgauge.collector.offline.divided import divided
+
     for one in replayed:
         print_messages(one.notes)
+    print_messages(list(divided(replayed)))
     if gate.not_run:
         absent = ", ".join(gate.not_run)
         print_messages([f"scenarios with a reference, but without a run: {absent}"])

@@ -607,6 +607,26 @@ def test_many_unknown_scenarios_are_summed_up(run: Run, folder: Path) -> None:
     ]
 
 
+def test_a_conversation_in_several_files_is_named(run: Run, folder: Path) -> None:
+    turns = [{"expected_tools": ["search"]}, {"expected_tools": ["book"]}]
+    (folder / "references.yaml").write_text(yaml.safe_dump({"scenario": "trip", "turns": turns}))
+    criteria(folder, tool_trajectory_avg_score=0.25)
+    (folder / "traces").mkdir()
+    write(folder, turn(script("trip", "search")), name="traces/a.bin")
+    write(folder, turn(script("trip", "book")), name="traces/b.bin")
+    arguments = ("-r", "references.yaml", "--criteria", "test_config.json")
+    apart = run("score", "traces/a.bin", "traces/b.bin", *arguments)
+    assert (apart.exit_code, apart.stderr.splitlines()) == (
+        0,
+        [
+            "pathgauge: the same conversation is in several files, and each part is scored as if it"
+            " were the whole; give the folder of the files instead: conversation"
+        ],
+    )
+    together = run("score", "traces", *arguments)
+    assert (together.exit_code, together.stderr) == (0, "")
+
+
 def test_missing_turns_of_a_conversation_count_as_0(run: Run, folder: Path) -> None:
     turns = [{"expected_tools": ["search"]}, {"expected_tools": ["book"]}]
     (folder / "references.yaml").write_text(yaml.safe_dump({"scenario": "trip", "turns": turns}))
