@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.testing import log, span, span_id, trace_id
-from support.running import Collector, until
+from support.running import PATHGAUGE, Collector, until
 from support.shapes import SHAPES, Shape, started
 
 pytestmark = pytest.mark.slow
@@ -159,6 +160,19 @@ def agreed(collector: Collector) -> tuple[list[int], dict[str, int]]:
     found = json.loads(collector.get("/api/v1/agreement")[1])
     names = ("both_passed", "only_people_passed", "only_metric_passed", "neither_passed")
     return [one[name] for one in found["metrics"] for name in names], found["answers"]
+
+
+def test_feedback_about_a_purged_trace_is_refused(shape: Shape) -> None:
+    receiver, gauge = shape.receiver, shape.gauge
+    send(receiver, "traces", run("secret"))
+    assert posted(gauge, "secret", thumb="up")[0] == 201
+    assert until(lambda: gauge.get(f"/api/v1/results/{trace_id('secret')}")[0] == 200)
+    purge = [PATHGAUGE, "purge", "--config", gauge.config, "--trace", trace_id("secret")]
+    subprocess.run(purge, check=True, capture_output=True)
+    status, problem = posted(gauge, "secret", thumb="up")
+    assert (status, problem["title"]) == (410, "Gone")
+    assert answers(gauge, "secret") == []
+    assert posted(gauge, "other", thumb="up")[0] == 201
 
 
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
