@@ -167,7 +167,7 @@ def test_feedback_about_a_purged_trace_is_refused(shape: Shape) -> None:
     send(receiver, "traces", run("secret"))
     assert posted(gauge, "secret", thumb="up")[0] == 201
     assert until(lambda: gauge.get(f"/api/v1/results/{trace_id('secret')}")[0] == 200)
-    purge = [PATHGAUGE, "purge", "--config", gauge.config, "--trace", trace_id("secret")]
+    purge = [str(PATHGAUGE), "purge", "--config", str(gauge.config), "--trace", trace_id("secret")]
     subprocess.run(purge, check=True, capture_output=True)
     status, problem = posted(gauge, "secret", thumb="up")
     assert (status, problem["title"]) == (410, "Gone")
