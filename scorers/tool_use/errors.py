@@ -41,6 +41,27 @@ class ToolErrorRate(Rate):
         )
 
 
+class _Successes:
+    """The last success, and the last one that another message requested: calls of a sub-agent may
+    stand between those of one message of its caller.
+    """
+
+    def __init__(self) -> None:
+        self._last = self._other = -1
+        self._group: int | None = None
+
+    def add(self, at: int, group: int | None) -> None:
+        """Add a success after all others; `group` is that of its message."""
+        if group is None or group != self._group:
+            self._other = self._last
+        self._last, self._group = at, group
+
+    def follow(self, at: int, group: int | None) -> bool:
+        """Whether there is one after the call `at`, requested by another message than its own."""
+        is_parallel = group is not None and group == self._group
+        return at < (self._other if is_parallel else self._last)
+
+
 @dataclass(frozen=True)
 class ErrorRecovery(Share):
     """The share of the failed tool calls after which the same tool succeeded."""
@@ -77,14 +98,15 @@ class ErrorRecovery(Share):
         calls = actual.tool_calls
         keys = [""] * len(names) if self.any_tool else names
         failed_calls = set(failures)
-        last_success = {key: at for at, key in enumerate(keys) if at not in failed_calls}
-        recovered = []
-        for at in failures:
-            success = last_success.get(keys[at], -1)
-            parallel = calls[at].group is not None and calls[at].group == calls[success].group
-            if success > at and not parallel:
-                recovered.append(at)
-        return recovered
+        successes: dict[str, _Successes] = {}
+        for at, key in enumerate(keys):
+            if at not in failed_calls:
+                successes.setdefault(key, _Successes()).add(at, calls[at].group)
+        return [
+            at
+            for at in failures
+            if keys[at] in successes and successes[keys[at]].follow(at, calls[at].group)
+        ]
 
 
 def _failures(actual: Invocation) -> list[int]:

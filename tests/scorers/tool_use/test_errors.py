@@ -90,6 +90,22 @@ def test_calls_of_the_same_message_are_no_recovery() -> None:
     )
 
 
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([None, 1, 2, 3])), max_size=7))
+def test_a_success_of_another_message_is_a_recovery_wherever_it_stands(
+    made: list[tuple[bool, int | None]],
+) -> None:
+    """Calls of a sub-agent stand between those of one message of its caller."""
+    calls = [ToolCall("a", error=None if good else "boom", group=group) for good, group in made]
+    failures = [at for at, (good, _) in enumerate(made) if not good]
+    recovered = [
+        at
+        for at in failures
+        if any(good and (group is None or group != made[at][1]) for good, group in made[at + 1 :])
+    ]
+    value = ErrorRecovery().score(invocation(*calls), None).value
+    assert value == (len(recovered) / len(failures) if failures else None)
+
+
 def test_what_was_given_up_is_named() -> None:
     score = ErrorRecovery().score(invocation(*calls("a! b! c! b")), None)
     details = {"recovered": [[1, "b"]], "given_up": [[0, "a"], [2, "c"]]}
