@@ -93,22 +93,25 @@ class Idempotency(Share):
     def _repeats(
         self, calls: Sequence[ToolCall], names: Sequence[str], keys: Sequence[Hashable]
     ) -> Iterator[_Repeat]:
-        done: dict[tuple[str, Hashable], int] = {}
+        made: dict[tuple[str, Hashable], int] = {}
+        succeeded: dict[tuple[str, Hashable], int] = {}
         for index, (call, name, key) in enumerate(zip(calls, names, keys, strict=True)):
             if key is None or failed(call):
                 continue
-            first = done.setdefault((name, key), index)
+            first = made.setdefault((name, key), index)
+            if calls[first].result is None:  # it may have failed, so that the next one is the first
+                first = succeeded.get((name, key), first)
             if first != index:
                 yield _Repeat(index, first, self._problem(calls[first], call))
+            if call.result is not None:
+                succeeded.setdefault((name, key), index)
 
     def _problem(self, first: ToolCall, repeated: ToolCall) -> str | None:
-        if repeated.result is None:
+        if repeated.result is None or first.result is None:
             return ""
         result = as_object(repeated.result)
         if result.get("status") != self.status:
             return f"was not answered with the status {self.status}"
-        if first.result is None:
-            return ""
         if _data(as_object(first.result)) != _data(result):
             return "was answered with other data"
         return None

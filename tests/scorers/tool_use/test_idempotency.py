@@ -84,8 +84,23 @@ LOSSY = {"flags": frozenset({"no_tool_spans"})}
         ),
         pytest.param(
             [ToolCall("pay", {"idempotency_key": "k1"}), call()],
+            "results_not_recorded",
+            id="done again, unless the first call has failed",
+        ),
+        pytest.param(
+            [ToolCall("pay", {"idempotency_key": "k1"}, result={"error": "busy"}), call()],
+            "not_applicable",
+            id="the first call has failed",
+        ),
+        pytest.param(
+            [ToolCall("pay", {"idempotency_key": "k1"}), call(), call()],
             0.0,
             id="done again, whatever the first result",
+        ),
+        pytest.param(
+            [ToolCall("pay", {"idempotency_key": "k1"}), call(), AGAIN],
+            "results_not_recorded",
+            id="done once or twice",
         ),
         pytest.param([ToolCall("pay", result={}), call()], "args_not_recorded", id="a key unknown"),
         pytest.param(
