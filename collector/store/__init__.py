@@ -47,7 +47,7 @@ FeedbackOutcome: TypeAlias = Literal[
     "created", "replaced", "outdated", "repeated", "conflict", "purged"
 ]
 """What became of an answer: `outdated`, a newer one of the same person is known; `repeated`, it was
-sent before; `conflict`, another answer has its id.
+sent before; `conflict`, another answer has its id; `purged`, its trace was purged.
 """
 
 Transaction: TypeAlias = Literal["requests", "results", "quarantine", "feedback"]
