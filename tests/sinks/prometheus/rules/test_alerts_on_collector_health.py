@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from support.courses import MAJOR, Course, Values, named
-from support.promtool import alert_test, assert_alerts, needs_promtool, rules_for, run
+from support.courses import MAJOR, Course, Values, named, written
+from support.promtool import alert_test, assert_alerts, fired, needs_promtool, rules_for, run
 
 pytestmark = needs_promtool
 
@@ -176,6 +176,26 @@ def test_a_single_event_fires_for_an_hour(
     course = Course(blip=2, gap=4, step=2)
     series = {named(name, **label): events(course, course.before + 20, 3)}
     assert_alerts(tmp_path, course, series, alert, expected)
+
+
+def test_rows_damaged_before_the_first_scrape_are_an_alert_once(tmp_path: Path) -> None:
+    """A collector that starts reads its store, and a container gets another label `instance`. The
+    gap of a Prometheus that was restarted is not such a start.
+    """
+    alert = "PathgaugeStoreDamaged"
+    damaged: Values = [None] * 10 + [3.0] * 90 + [None] * 12 + [3.0] * 98
+    test = {
+        "interval": "1m",
+        "input_series": written({named("pathgauge_store_quarantined_rows_total"): damaged}),
+        "promql_expr_test": [
+            {"expr": f'ALERTS{{alertname="{alert}"}} > 0', "eval_time": "9m", "exp_samples": []},
+            {"expr": f'count(ALERTS{{alertname="{alert}"}})', "eval_time": "60m"}
+            | {"exp_samples": [{"labels": "{}", "value": 1}]},
+            {**fired(alert, 120, 209), "exp_samples": []},
+        ],
+    }
+    result = run(tmp_path, rules_for(alert), test)
+    assert result == "SUCCESS", result
 
 
 def test_the_watchdog_fires_without_any_series_from_the_first_evaluation(tmp_path: Path) -> None:

@@ -9,8 +9,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from support.courses import Course, Values, named
-from support.promtool import alert_rules, assert_alerts, needs_promtool
+from support.courses import Course, Values, named, written
+from support.promtool import (
+    alert_rules,
+    assert_alerts,
+    fired,
+    needs_promtool,
+    rules_for,
+    run,
+)
 from support.repository import DEPLOY
 
 ALERT = "PathgaugeTelemetryLost"
@@ -52,6 +59,31 @@ def test_it_fires_within_an_hour_and_ends(
 def test_a_few_losses_are_no_alert(tmp_path: Path) -> None:
     series = {**lost(COURSE, 0.05, 0.15), **invocations(COURSE, 2)}
     assert_alerts(tmp_path, COURSE, series, ALERT)
+
+
+@needs_promtool
+def test_losses_that_ended_do_not_fire_again_when_traffic_falls_in_the_evening(
+    tmp_path: Path,
+) -> None:
+    """A hundred invocations an hour, all of them with losses in the second hour. From the sixth
+    hour on there are ten an hour, so that six hours count.
+    """
+    counts = [0.0]
+    losses = [0.0]
+    for minute in range(1, 600):
+        now = 100 / 60 if minute < 300 else 10 / 60
+        counts.append(counts[-1] + now)
+        losses.append(losses[-1] + now * (60 <= minute < 120))
+    series: Mapping[str, Values] = {
+        named("pathgauge_invocations_total", agent="support"): counts,
+        named("pathgauge_lost_telemetry_total", agent="support"): losses,
+    }
+    test = {
+        "interval": "1m",
+        "input_series": written(series),
+        "promql_expr_test": [{**fired(ALERT, 360, 590), "exp_samples": []}],
+    }
+    assert run(tmp_path, rules_for(ALERT), test) == "SUCCESS"
 
 
 def test_it_inhibits_all_alerts_about_scores_of_the_agent() -> None:

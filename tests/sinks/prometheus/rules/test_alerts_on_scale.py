@@ -217,14 +217,23 @@ def test_the_first_skipped_record_fires_for_half_an_hour(tmp_path: Path) -> None
     assert result == "SUCCESS", result
 
 
-def assert_silent(folder: Path, alert: str, series: Mapping[str, Values]) -> None:
-    """No minute of an hour has the alert."""
+def test_records_skipped_long_ago_are_no_alert_after_a_gap_of_prometheus(tmp_path: Path) -> None:
+    """Half an hour after the gap, the counter looks as if it had just appeared."""
+    skipped: Values = [0.0] * 5 + [500.0] * 70 + [None] * 12 + [500.0] * 63
+    series = {named("pathgauge_kafka_records_skipped_total", reason="gone"): skipped}
+    assert_silent(tmp_path, "PathgaugeKafkaRecordsSkipped", series, end=150)
+
+
+def assert_silent(
+    folder: Path, alert: str, series: Mapping[str, Values], end: int = 60
+) -> None:
+    """No minute of the hour before minute `end` has the alert."""
     test = {
         "interval": "1m",
         "input_series": [
             {"series": name, "values": notation(values)} for name, values in series.items()
         ],
-        "promql_expr_test": [{**fired(alert, 60, 60), "exp_samples": []}],
+        "promql_expr_test": [{**fired(alert, 60, end), "exp_samples": []}],
     }
     result = run(folder, rules_for(alert), test)
     assert result == "SUCCESS", result
