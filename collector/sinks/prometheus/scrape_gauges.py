@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.judge_label import judge_value
-from pathgauge.collector.sinks.prometheus.labels import AgentVersion, TenantLabel, label_value
-from pathgauge.scorers.types import Reference
+from pathgauge.collector.sinks.prometheus.labels import AgentVersion, TenantLabel
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +46,6 @@ def judge_info(criteria: Iterable[Criterion]) -> GaugeFamily:
         model, _, template = judge.rpartition("@")
         info.add_metric((name, model, template), 1)
     return info
-
-
-def expected_intervals(
-    references: Iterable[Reference], known: Iterable[Series], tenant: TenantLabel
-) -> GaugeFamily:
-    """How often each scenario should be evaluated, for each tenant that has it. A scenario that no
-    tenant has yet is exported without a tenant.
-    """
-    family = GaugeFamily(
-        "pathgauge_expected_interval_seconds",
-        "Maximum time between two evaluations of a scenario.",
-        labels=tenant.names("scenario"),
-    )
-    tenants: dict[str, set[str]] = {}
-    for series in known:
-        tenants.setdefault(series.scenario, set()).add(series.tenant)
-    for reference in references:
-        if reference.expected_interval is not None:
-            scenario = label_value(reference.scenario_id)
-            for name in sorted(tenants.get(scenario, {""})):
-                family.add_metric(tenant.values(name, scenario), reference.expected_interval)
-    return family
 
 
 def first_seen_versions(versions: Mapping[AgentVersion, float], tenant: TenantLabel) -> GaugeFamily:

@@ -39,6 +39,11 @@ from pathgauge.collector.sinks.prometheus.drift.recording import (
 from pathgauge.collector.sinks.prometheus.durable_family import Snapshot
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
+from pathgauge.collector.sinks.prometheus.expected_scenarios import (
+    Expected,
+    expectation_gauges,
+    expected_scenarios,
+)
 from pathgauge.collector.sinks.prometheus.exposition.blocks import Block
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
@@ -55,7 +60,6 @@ from pathgauge.collector.sinks.prometheus.scenario_gauges import (
 )
 from pathgauge.collector.sinks.prometheus.scrape_gauges import (
     Queue,
-    expected_intervals,
     first_seen_versions,
     judge_info,
     metric_info,
@@ -74,6 +78,7 @@ class _Moment(NamedTuple):
 
     now: float
     criteria: ActiveCriteria
+    expected: Mapping[str, Expected]
     counts: Mapping[str, Snapshot]
     traffic: Sequence[TrafficStatus]
     streams: list[DriftStream]
@@ -145,6 +150,7 @@ class PrometheusSink:
         self._traffic = TrafficRecording(overflow)
         self._metrics.add_telemetry(telemetry)
         self._criteria = ActiveCriteria(evaluator, references)
+        self._expected: Mapping[str, Expected] = {}
         self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
         self.registry.register(self)
         self._reloaded_counts = False
@@ -170,6 +176,9 @@ class PrometheusSink:
         with self._lock:
             before = self._criteria
             now_active = self._criteria = ActiveCriteria(evaluator, references)
+            self._expected = expected_scenarios(
+                now_active.references, self._expected, self._clock()
+            )
             self._limits = limits or self._limits
             self._series.configure(now_active, self._limits)
             for windows in (self._windows, self._judged_windows):
@@ -358,6 +367,7 @@ class PrometheusSink:
         return _Moment(
             now,
             self._criteria,
+            self._expected,
             self._metrics.published(),
             self._traffic.snapshot(now),
             self._drift.streams(),
@@ -381,7 +391,7 @@ class PrometheusSink:
             yield from traffic_gauges(moment.traffic, now, tenant)
         yield metric_info(criteria)
         yield judge_info(criteria)
-        yield expected_intervals(criteria.references.values(), moment.known, tenant)
+        yield from expectation_gauges(moment.expected, moment.known, tenant)
         yield first_seen_versions(moment.versions, tenant)
         yield agent_records(self._records(), moment.live, tenant)
         yield agent_info(moment.dialects, self._content_settings, tenant)

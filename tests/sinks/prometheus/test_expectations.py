@@ -15,6 +15,7 @@ from support.durable_harness import DAY_S, DurableHarness
 from support.sink_harness import ANSWER, NOW, SinkHarness, with_turns
 
 OBJECTIVE, INTERVAL = "pathgauge_objective", "pathgauge_expected_interval_seconds"
+SINCE = "pathgauge_expected_since_timestamp_seconds"
 LAST, FIRST = (
     "pathgauge_last_evaluation_timestamp_seconds",
     "pathgauge_agent_version_first_seen_timestamp_seconds",
@@ -57,6 +58,15 @@ def test_an_interval_is_exported_before_the_first_evaluation_and_follows_the_ref
     assert harness.series(INTERVAL) == {("order",): 60.0}
 
 
+def test_a_scenario_is_expected_since_the_start_or_the_reload_that_brought_it() -> None:
+    harness = SinkHarness(references=DAILY)
+    started = harness.now
+    harness.now += 3600
+    more = (Reference("refund", (), expected_interval=60.0), Reference("new", (), expected_interval=60.0))
+    harness.sink.configure(harness.evaluator, with_turns(*more))
+    assert harness.series(SINCE) == {("refund",): started, ("new",): started + 3600}
+
+
 def test_an_interval_is_exported_for_each_tenant_that_had_the_scenario() -> None:
     harness = SinkHarness(references=DAILY, tenants=True)
     assert harness.series(INTERVAL) == {("", "refund"): DAY_S}
@@ -64,6 +74,7 @@ def test_an_interval_is_exported_for_each_tenant_that_had_the_scenario() -> None
         harness.publish(tenant=tenant)
     harness.publish(tenant="initech", scenario_id="order")
     assert harness.series(INTERVAL) == {("acme", "refund"): DAY_S, ("umbrella", "refund"): DAY_S}
+    assert harness.series(SINCE).keys() == harness.series(INTERVAL).keys()
 
 
 def test_the_last_evaluation_of_an_expected_scenario_is_kept_without_its_agents() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from support.courses import Course, Values, named
+from support.courses import Course, Values, named, written
 from support.promtool import alert_test, assert_alerts, fired, needs_promtool, rules_for, run
 
 pytestmark = needs_promtool
@@ -382,10 +382,10 @@ def test_lower_sampling_by_judges_is_no_alert(alert: str, tmp_path: Path) -> Non
 
 
 SILENCE = Course(calm=70, bad=90, good=30)
-INTERVAL, LAST, START = (
+INTERVAL, LAST, SINCE = (
     "pathgauge_expected_interval_seconds",
     "pathgauge_last_evaluation_timestamp_seconds",
-    "process_start_time_seconds",
+    "pathgauge_expected_since_timestamp_seconds",
 )
 
 
@@ -414,7 +414,7 @@ def hourly(scenario: str, **labels: str) -> dict[str, Values]:
 
 def test_silence_is_an_alert_only_for_scenarios_with_an_expected_interval(tmp_path: Path) -> None:
     series = {
-        named(START): SILENCE.running_since(),
+        named(SINCE, scenario="refund"): SILENCE.running_since(),
         **hourly("refund"),
         named(LAST, agent="support", scenario="refund"): last_evaluation(SILENCE, "calm", "good"),
         named(LAST, agent="former", scenario="refund"): [
@@ -433,9 +433,11 @@ def test_a_never_evaluated_scenario_is_silent_since_the_start_of_the_oldest_coll
     tmp_path: Path,
 ) -> None:
     series = {
-        named(START): SILENCE.running_since(),
-        named(START, instance="b:9464"): SILENCE.gauge(SILENCE.turning * 60, SILENCE.turning * 60),
-        named(START, job="other"): SILENCE.gauge(0, 0, gap=0),
+        named(SINCE, scenario="refund"): SILENCE.running_since(),
+        named(SINCE, scenario="refund", instance="b:9464"): SILENCE.gauge(
+            SILENCE.turning * 60, SILENCE.turning * 60
+        ),
+        named(SINCE, scenario="refund", job="other"): SILENCE.gauge(0, 0, gap=0),
         **hourly("refund"),
         named(LAST, agent="support", scenario="refund"): last_evaluation(SILENCE, "good"),
     }
@@ -450,9 +452,34 @@ def test_a_never_evaluated_scenario_is_silent_since_the_start_of_the_oldest_coll
     assert run(tmp_path, rules_for("PathgaugeNoRecentEvaluations"), test) == "SUCCESS"
 
 
+def test_a_scenario_that_a_reload_brings_has_its_interval_for_its_first_score(
+    tmp_path: Path,
+) -> None:
+    """The collector has run for two hours then."""
+    added = 120
+    series: dict[str, Values] = {
+        named("process_start_time_seconds"): [0.0] * 300,
+        named(INTERVAL, scenario="new"): [None] * added + [3600.0] * (300 - added),
+        named(SINCE, scenario="new"): [None] * added + [added * 60.0] * (300 - added),
+    }
+    alert = "PathgaugeNoRecentEvaluations"
+    firing = f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})'
+    test = {
+        "interval": "1m",
+        "input_series": written(series),
+        "promql_expr_test": [
+            {**fired(alert, added + 65, added + 65), "exp_samples": []},
+            {"expr": firing, "eval_time": f"{added + 71}m"}
+            | {"exp_samples": [{"labels": "{}", "value": 1}]},
+        ],
+    }
+    assert run(tmp_path, rules_for(alert), test) == "SUCCESS"
+
+
 def test_silence_is_measured_for_each_tenant(tmp_path: Path) -> None:
     series = {
-        named(START): SILENCE.running_since(),
+        named(SINCE, scenario="refund", tenant="one"): SILENCE.running_since(),
+        named(SINCE, scenario="refund", tenant="two"): SILENCE.running_since(),
         **hourly("refund", tenant="one"),
         **hourly("refund", tenant="two"),
         named(LAST, agent="support", scenario="refund", tenant="one"): last_evaluation(

@@ -1,0 +1,69 @@
+"""How often scenarios should be evaluated, and since when that is known.
+
+A scenario that was never evaluated has no time of a last score. Silence about it counts from the
+start of the process, or from the reload that brought it: a collector may run for weeks before
+somebody adds a scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
+from pathgauge.collector.sinks.prometheus.labels import TenantLabel
+from pathgauge.scorers.types import Reference
+
+
+class Expected(NamedTuple):
+    """What is expected of a scenario."""
+
+    interval: float
+    """The longest time between two evaluations, in seconds."""
+    since: float
+    """Unix time at which it came into force."""
+
+
+def expected_scenarios(
+    references: Mapping[str, Reference], before: Mapping[str, Expected], now: float
+) -> dict[str, Expected]:
+    """By scenario, what is expected of it from `now` on. One that was expected before still counts
+    from then, also if its interval is another one.
+    """
+    return {
+        scenario: Expected(
+            reference.expected_interval,
+            before[scenario].since if scenario in before else now,
+        )
+        for scenario, reference in references.items()
+        if reference.expected_interval is not None
+    }
+
+
+def expectation_gauges(
+    expected: Mapping[str, Expected], known: Iterable[Series], tenant: TenantLabel
+) -> tuple[GaugeFamily, GaugeFamily]:
+    """The gauges of each scenario, for each tenant that has it. A scenario that no tenant has yet
+    is exported without a tenant.
+    """
+    intervals = GaugeFamily(
+        "pathgauge_expected_interval_seconds",
+        "Maximum time between two evaluations of a scenario.",
+        labels=tenant.names("scenario"),
+    )
+    times = GaugeFamily(
+        "pathgauge_expected_since_timestamp_seconds",
+        "Unix time since which a scenario is expected: of the start, or of the reload that brought"
+        " it.",
+        labels=tenant.names("scenario"),
+    )
+    tenants: dict[str, set[str]] = {}
+    for series in known:
+        tenants.setdefault(series.scenario, set()).add(series.tenant)
+    for scenario, (interval, since) in expected.items():
+        for name in sorted(tenants.get(scenario, {""})):
+            of = tenant.values(name, scenario)
+            intervals.add_metric(of, interval)
+            times.add_metric(of, since)
+    return intervals, times
