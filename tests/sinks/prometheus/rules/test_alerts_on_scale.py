@@ -82,11 +82,11 @@ def cases() -> list[Case]:
             "PathgaugePartitionLag",
             LONG,
             {
-                named("pathgauge_partition_lag_records", partition="3"): growing(LONG, 500),
+                named("pathgauge_partition_lag_records", partition="3"): growing(LONG, 500_000),
                 named("pathgauge_partition_lag_records", partition="4"): LONG.gauge(900, 900),
             },
             {**JOB, **WARNING, "partition": "3"},
-            "30000 records of partition 3 were not read, and they do not get fewer.",
+            "30000000 records of partition 3 were not read, and they do not get fewer.",
         ),
         Case(
             "PathgaugePartitionUnread",

@@ -66,7 +66,29 @@ def assert_below_threshold(
 def test_the_recent_values_of_all_collectors_count_by_their_numbers(tmp_path: Path) -> None:
     """(30 * 10 + 10 * 14) / 40 = 11; both collectors export the threshold."""
     replicas = window(10, 30) | window(14, 10, instance="b:9464")
-    assert_below_threshold(tmp_path, replicas, below("11 (mean of 40 recent scores)", "6.000"))
+    assert_below_threshold(tmp_path, replicas, below("11 (mean of 40 recent scores)", "6"))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "mean", "text"),
+    [
+        (10_000.0, 41_234.0, "41234 (mean of 12345 recent scores); the threshold is 10000"),
+        (0.0002, 0.0006, "0.0006 (mean of 12345 recent scores); the threshold is 0.0002"),
+    ],
+    ids=["tokens", "dollars"],
+)
+def test_large_and_small_numbers_are_written_out(
+    threshold: float, mean: float, text: str, tmp_path: Path
+) -> None:
+    series = window(mean, 12_345, threshold)
+    series[named(MEAN, **SERIES)] = SHORT.gauge(threshold / 2, mean)
+    labels, _ = below("", "")
+    difference = f"{mean - threshold:.6g}"
+    description = (
+        f'latency of agent "support" in scenario "refund" is {text}.'
+        f" Chance does not explain the difference of {difference}."
+    )
+    assert_below_threshold(tmp_path, series, (labels, description))
 
 
 def test_deviations_within_chance_and_few_values_are_no_alert(tmp_path: Path) -> None:
@@ -79,7 +101,7 @@ def test_deviations_within_chance_and_few_values_are_no_alert(tmp_path: Path) ->
         for key, value in window(*bad, scenario=name).items()
     }
     expected = [
-        below(f"{mean} (mean of {samples} recent scores)", f"{mean - 5:.3f}", scenario=name)
+        below(f"{mean} (mean of {samples} recent scores)", f"{mean - 5:.4g}", scenario=name)
         for name, (mean, samples) in beyond.items()
     ]
     assert_below_threshold(tmp_path, series, *expected)
@@ -95,7 +117,7 @@ def test_scores_with_an_upper_limit_have_the_alerts_about_drift_instead(tmp_path
 def test_tenants_are_separate(tmp_path: Path) -> None:
     series = window(5.0, 30, tenant="one") | window(9.0, 30, tenant="two")
     agent = 'agent "support" of tenant "two"'
-    expected = below("9 (mean of 30 recent scores)", "4.000", agent, tenant="two")
+    expected = below("9 (mean of 30 recent scores)", "4", agent, tenant="two")
     assert_below_threshold(tmp_path, series, expected)
 
 
