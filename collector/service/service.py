@@ -74,8 +74,7 @@ class Service:
             self._canary = Canary(
                 config.canary.interval,
                 config.assembly.settle + MAX_DELAY_S,
-                waits="gauge" in roles,
-                sees_others="gateway" not in roles,
+                shared=config.kafka is not None,
             )
         self._started_with = self._config = config
         self._path = path

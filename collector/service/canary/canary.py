@@ -38,6 +38,10 @@ MAX_DELAY_S = 60.0
 DELAY_BUCKETS = (0.5, 1, 2, 4, 6, 7, 8, 10, 15, 30, 60, 120)
 
 CanaryResult: TypeAlias = Literal["ok", "lost", "refused"]
+SharedCanaryResult: TypeAlias = Literal["ok", "acknowledged", "refused"]
+"""In a cluster the sender does not learn whether there is a score. It counts what it has sent, so
+that one refusal of many is not all that is known of it.
+"""
 
 _log = structlog.get_logger(__name__)
 
@@ -45,17 +49,14 @@ _log = structlog.get_logger(__name__)
 class Canary(Collector):
     """Sends canaries from the event loop, and as a sink gets their evaluations when durable."""
 
-    def __init__(
-        self, interval: float, max_delay: float, *, waits: bool = True, sees_others: bool = False
-    ) -> None:
+    def __init__(self, interval: float, max_delay: float, *, shared: bool = False) -> None:
         """Both in seconds. A canary without a score after `max_delay` is lost.
 
-        Another process may publish the scores: then this one does not wait for them (`waits`), and
-        the other one measures the delays of canaries that it has not sent (`sees_others`).
+        With `shared`, another process may publish the scores: then the sender does not wait for
+        them, and the process that publishes them counts those of all senders.
         """
         self.token = secrets.token_urlsafe(32)
-        self._waits = waits
-        self._sees_others = sees_others
+        self._shared = shared
         self._interval = interval
         self._max_delay = max_delay
         self._waiting: dict[str, Future[float]] = {}
@@ -66,7 +67,7 @@ class Canary(Collector):
             ("outcome",),
             registry=None,
         )
-        for outcome in get_args(CanaryResult):
+        for outcome in get_args(SharedCanaryResult if shared else CanaryResult):
             self._traces.labels(outcome)
         self._delay = Histogram(
             "pathgauge_canary_delay_seconds",
@@ -99,16 +100,18 @@ class Canary(Collector):
         trace_id = secrets.token_bytes(16)
         scored: Future[float] = Future()
         scored.set_running_or_notify_cancel()
-        self._waiting[trace_id.hex()] = scored
+        if not self._shared:
+            self._waiting[trace_id.hex()] = scored
         sent_at = time.monotonic()
         try:
             refusal = await send(export_request(trace_id))
-            if refusal is None:
-                if self._waits:
-                    await self._wait(scored, trace_id.hex(), sent_at)
-            else:
+            if refusal is not None:
                 _log.warning("canary refused", reason=refusal)
                 self._traces.labels("refused").inc()
+            elif self._shared:
+                self._traces.labels("acknowledged").inc()
+            else:
+                await self._wait(scored, trace_id.hex(), sent_at)
         except Exception:  # the next one may succeed
             _log.exception("canary could not be sent")
             self._traces.labels("refused").inc()
@@ -141,7 +144,7 @@ class Canary(Collector):
         scored = self._waiting.pop(trace_id, None)
         if scored is not None:
             scored.set_result(time.monotonic())
-        elif self._sees_others and evaluation.revision == 0:
+        elif self._shared and evaluation.revision == 0:
             sent_at = (evaluation.invocation.start_ns or 0) / 1e9
             if 0 <= now - sent_at <= self._max_delay:
                 self._succeed(now - sent_at)

@@ -172,6 +172,30 @@ async def test_a_canary_without_a_score_is_lost() -> None:
     ]
 
 
+async def test_in_a_cluster_senders_count_what_is_acknowledged_and_the_gauge_what_has_a_score() -> (
+    None
+):
+    sender = Canary(interval=0.001, max_delay=10.0, shared=True)
+    answers = iter(["429 Too Many Requests", None])
+
+    async def send(request: bytes) -> str | None:
+        return next(answers, "closed")
+
+    with capture_logs():
+        async with flying(sender, send):
+            await eventually(lambda: values(sender)["refused"] >= 2)
+    found = values(sender)
+    assert (found["ok"], found["acknowledged"]) == (0, 1)
+
+    gauge = Canary(interval=60.0, max_delay=10.0, shared=True)
+    now = 1_700_000_000.0
+    for age in (2, 3, 11):
+        sent = evaluation(TENANT, f"sent {age} s ago")
+        start = replace(sent.invocation, start_ns=int((now - age) * 1e9))
+        gauge.publish(replace(sent, invocation=start), now)
+    assert (values(gauge)["ok"], values(gauge)["delay_seconds_sum"]) == (2, 5)
+
+
 async def test_a_canary_that_is_not_acknowledged_is_refused_and_the_next_one_is_sent() -> None:
     canary, answers = Canary(interval=0.01, max_delay=10.0), iter(["429 Too Many Requests"])
 

@@ -52,6 +52,23 @@ def steps(course: Course, every: int) -> Values:
     return values
 
 
+def canaries(
+    course: Course, refused: tuple[float, float], ok: tuple[float, float]
+) -> dict[str, Values]:
+    """Two canaries a minute of each of two gateways, by outcome in calm and in bad phases. The gauge
+    counts the scores. The first gateway is refused a few, and the second one `refused`.
+    """
+    count = "pathgauge_canary_traces_total"
+    calm, bad = refused
+    return {
+        named(count, outcome="ok"): course.counter(*ok),
+        named(count, outcome="acknowledged", instance=SCORER): course.counter(2 - calm, 2 - bad),
+        named(count, outcome="refused", instance=SCORER): course.counter(calm, bad),
+        named(count, outcome="acknowledged", instance="c:9464"): course.counter(2, 2),
+        named(count, outcome="refused", instance="c:9464"): course.counter(0, 0),
+    }
+
+
 def cases() -> list[Case]:
     return [
         Case(
@@ -104,6 +121,20 @@ def cases() -> list[Case]:
             {named("pathgauge_partitions_fenced_total"): steps(LONG, 10)},
             {**MAJOR, **WARNING},
             "a:9464 lost 6 partitions within an hour before it had committed them.",
+        ),
+        Case(
+            "PathgaugeCanaryFailing",
+            SHORT,
+            canaries(SHORT, refused=(0.1, 1.5), ok=(3.9, 2.5)),
+            {"job": "pathgauge", "instance": SCORER, **CRITICAL},
+            "75% of the canary traces of b:9464 were refused or got no score.",
+        ),
+        Case(
+            "PathgaugeCanaryFailing",
+            SHORT,
+            canaries(SHORT, refused=(0.1, 0.1), ok=(3.9, 0)),
+            {**JOB, **CRITICAL},
+            "100% of the canary traces were refused or got no score.",
         ),
         Case(
             "PathgaugeGaugeMissing",
