@@ -214,8 +214,12 @@ def _is_gzip(request: Request) -> bool | None:
 
 def _unsupported(request: Request, encoding: Encoding | None) -> Response:
     found = (
-        f"Content-Type {request.headers.get('content-type')!r}, Content-Encoding"
-        f" {_content_encoding(request)!r}"
+        f"{_named('Content-Type', request.headers.get('content-type'))},"
+        f" {_named('Content-Encoding', _content_encoding(request))}"
     )
     expected = f"Content-Type {' or '.join(_ENCODINGS)}, Content-Encoding gzip or none"
     return _refusal(f"found {found}; expected {expected}", encoding, 415)
+
+
+def _named(header: str, value: str | None) -> str:
+    return f"{header} {value!r}" if value else f"no {header}"

@@ -198,6 +198,17 @@ def test_a_body_that_is_no_object_gets_a_problem_in_words_of_json(store: SqliteS
     assert (answer.status_code, answer.json()["detail"]) == (422, detail)
 
 
+@pytest.mark.parametrize(
+    ("headers", "found"), [({}, "no value"), ({"content-type": "text/plain"}, "'text/plain'")]
+)
+def test_a_body_of_another_type_gets_a_problem_in_plain_words(
+    store: SqliteStore, headers: dict[str, str], found: str
+) -> None:
+    answer = api(store).post(f"{PREFIX}/feedback", content=json.dumps(UP), headers=headers)
+    detail = f"content-type: found {found}, expected application/json"
+    assert (answer.status_code, answer.json()["detail"]) == (415, detail)
+
+
 def test_other_bodies_are_refused_and_counted(store: SqliteStore) -> None:
     counts: Counter[tuple[str, str]] = Counter()
     client = api(store, counts=counts)

@@ -286,22 +286,21 @@ async def test_deep_nesting_never_breaks_more_than_the_request(peer: Peer, level
 
 
 @pytest.mark.parametrize(
-    ("content_type", "encoding"),
+    ("content_type", "encoding", "found"),
     [
-        ("text/plain", ""),
-        ("", ""),
-        ("application/protobuf", ""),
-        (PROTOBUF, "br"),
-        (JSON, "gzip, gzip"),
-        (PROTOBUF, "deflate"),
+        ("text/plain", "", "Content-Type 'text/plain', no Content-Encoding"),
+        ("", "", "no Content-Type, no Content-Encoding"),
+        ("application/protobuf", "", "Content-Type 'application/protobuf', no Content-Encoding"),
+        (PROTOBUF, "br", f"Content-Type '{PROTOBUF}', Content-Encoding 'br'"),
+        (JSON, "gzip, gzip", f"Content-Type '{JSON}', Content-Encoding 'gzip, gzip'"),
+        (PROTOBUF, "deflate", f"Content-Type '{PROTOBUF}', Content-Encoding 'deflate'"),
     ],
 )
 async def test_other_media_types_and_encodings_are_415(
-    peer: Peer, content_type: str, encoding: str
+    peer: Peer, content_type: str, encoding: str, found: str
 ) -> None:
-    found = f"found Content-Type {content_type or None!r}, Content-Encoding {encoding!r}"
     message = (
-        f"{found}; expected Content-Type application/x-protobuf or application/json,"
+        f"found {found}; expected Content-Type application/x-protobuf or application/json,"
         " Content-Encoding gzip or none"
     )
     expected = (
