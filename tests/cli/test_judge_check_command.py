@@ -53,6 +53,8 @@ HELPFUL = (
     " [0, 1]}"
 )
 
+OF_SESSIONS = "multi_turn_task_success_v1"
+
 
 def honest(request: JudgeRequest) -> Reply:
     return answering(reasoning="", score=float(has_receipt(request)))
@@ -705,6 +707,33 @@ def test_an_answer_about_a_session_is_about_no_run(run: Run, serve: Any, folder:
     found = run("judge", "check", "--feedback", "-c", "pathgauge.yaml", "--json")
     (check,) = json.loads(found.stdout)["checks"]
     assert (check["labelled"], check["agreement"]) == (1, 1.0)
+
+
+def test_answers_about_runs_are_no_labels_for_judges_of_sessions(
+    run: Run, serve: Any, folder: Path
+) -> None:
+    """Such a judge would be shown a single turn, and blamed for what people say about that turn."""
+    serve(lambda request: answering(reasoning="", score=1.0), f"{HELPFUL}\n  {OF_SESSIONS}:")
+    with opened(folder / "pathgauge-data", EvidencePolicy("all")) as store:
+        commit(store, [evaluation("a", "passed"), evaluation("b", "passed")], time.time())
+        said = answer("a", "up"), answer("b", "down", name=OF_SESSIONS)
+        commit(store, given(*said), time.time())
+    found = run("judge", "check", "--feedback", "-c", "pathgauge.yaml", "--json")
+    (check,) = json.loads(found.stdout)["checks"]
+    assert (check["criterion"], check["labelled"]) == ("helpful", 1)
+
+
+@pytest.mark.parametrize("options", [(), ("--criterion", OF_SESSIONS)])
+def test_judges_of_sessions_alone_cannot_be_compared_with_people(
+    options: tuple[str, ...], run: Run, serve: Any
+) -> None:
+    serve(honest, f"{OF_SESSIONS}:" if not options else f"{HELPFUL}\n  {OF_SESSIONS}:")
+    found = run("judge", "check", "--feedback", "-c", "pathgauge.yaml", *options)
+    assert found.exit_code == 2
+    assert found.stderr == (
+        f"pathgauge: --feedback: found no judge of single runs, only of sessions: {OF_SESSIONS};"
+        " expected one: the evidence of an answered session has no turns\n"
+    )
 
 
 def test_without_any_answer_there_is_nothing_to_check(run: Run, serve: Any, folder: Path) -> None:

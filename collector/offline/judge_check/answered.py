@@ -27,9 +27,10 @@ MAX_SECONDS = 60.0
 """How long the store is read: no other reader waits for this process."""
 
 
-def answered(config: Config, criteria: Sequence[str]) -> tuple[Example, ...]:
+def answered(config: Config, criteria: Sequence[str], others: Sequence[str]) -> tuple[Example, ...]:
     """One example for each answered run and each of the criteria that people say something about.
-    Raises `ConfigError` if there is no store that can be read, or no such run.
+    What they say of `others` by name is about no other criterion. Raises `ConfigError` if there is
+    no store that can be read, or no such run.
     """
     feedback = config.feedback or Feedback()
     pairing = Pairing(feedback.rules())
@@ -41,7 +42,7 @@ def answered(config: Config, criteria: Sequence[str]) -> tuple[Example, ...]:
                 example
                 for run, given in answered_runs(connection, pairing, Clock(now), since)
                 if run.session is None
-                for example in _examples(connection, run, given, pairing, criteria)
+                for example in _examples(connection, run, given, pairing, criteria, others)
             )
     except StoreError as error:
         raise ConfigError([Problem("", None, ("--feedback",), str(error))]) from error
@@ -74,11 +75,12 @@ def _examples(
     given: Sequence[Answer],
     pairing: Pairing,
     criteria: Sequence[str],
+    others: Sequence[str],
 ) -> Iterator[Example]:
     evidence = evidence_rows.find(connection, run.key)
     if evidence is None or evidence.cut:
         return
-    known = {*criteria, *(one.name for one in run.criteria)}
+    known = {*criteria, *others, *(one.name for one in run.criteria)}
     document = Document("feedback", None)
     for name in criteria:
         label = people_say(pairing.rules, given, name, known)

@@ -25,6 +25,7 @@ from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.judges.model_client.client import ModelClient
 from pathgauge.scorers.judges.model_client.settings import Settings
+from pathgauge.scorers.session_protocol import scores_sessions
 
 _Plan = Sequence[tuple[Criterion, tuple[Example, ...]]]
 """The examples that each judge is asked about."""
@@ -56,8 +57,10 @@ def run(
     judges = _judges(config, settings)
     chosen = _chosen(judges, config, only)
     if feedback:
-        names = [criterion.name for criterion in chosen]
-        plan = _labelled(answered(config, names), judges, chosen)
+        of_runs = _of_runs(chosen)
+        names = [criterion.name for criterion in of_runs]
+        others = [criterion.name for criterion in judges if criterion not in of_runs]
+        plan = _labelled(answered(config, names, others), judges, of_runs)
     else:
         plan = _shipped(chosen) if file is None else _labelled(read(file), judges, chosen)
     cost = CheckCost()
@@ -116,6 +119,19 @@ def _chosen(judges: list[Criterion], config: Config, only: str | None) -> list[C
         text = "found no criterion that asks a model, expected one"
         raise ConfigError([config.problem(("criteria",), text)])
     return [criterion for criterion in judges if only in (None, criterion.name)]
+
+
+def _of_runs(judges: Iterable[Criterion]) -> list[Criterion]:
+    """Those that people's answers about runs are labels for. Answers about sessions are not read."""
+    found = [criterion for criterion in judges if not scores_sessions(criterion.scorer)]
+    if not found:
+        names = ", ".join(criterion.name for criterion in judges)
+        text = (
+            f"found no judge of single runs, only of sessions: {names}; expected one: the evidence"
+            " of an answered session has no turns"
+        )
+        raise ConfigError([Problem("", None, ("--feedback",), text)])
+    return found
 
 
 def _unknown_criteria(examples: Iterable[Example], names: list[str]) -> Iterator[Problem]:

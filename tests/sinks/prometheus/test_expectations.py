@@ -62,7 +62,10 @@ def test_a_scenario_is_expected_since_the_start_or_the_reload_that_brought_it() 
     harness = SinkHarness(references=DAILY)
     started = harness.now
     harness.now += 3600
-    more = (Reference("refund", (), expected_interval=60.0), Reference("new", (), expected_interval=60.0))
+    more = (
+        Reference("refund", (), expected_interval=60.0),
+        Reference("new", (), expected_interval=60.0),
+    )
     harness.sink.configure(harness.evaluator, with_turns(*more))
     assert harness.series(SINCE) == {("refund",): started, ("new",): started + 3600}
 

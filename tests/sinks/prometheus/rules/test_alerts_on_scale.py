@@ -255,9 +255,7 @@ def test_records_skipped_long_ago_are_no_alert_after_a_gap_of_prometheus(tmp_pat
     assert_silent(tmp_path, "PathgaugeKafkaRecordsSkipped", series, end=150)
 
 
-def assert_silent(
-    folder: Path, alert: str, series: Mapping[str, Values], end: int = 60
-) -> None:
+def assert_silent(folder: Path, alert: str, series: Mapping[str, Values], end: int = 60) -> None:
     """No minute of the hour before minute `end` has the alert."""
     test = {
         "interval": "1m",
