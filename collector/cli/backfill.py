@@ -120,7 +120,7 @@ def backfill(
         if without_judges:
             settings = settings.with_changes({"judge": None})
         active = resolve(settings)
-        print_messages(active.warnings)
+        print_messages([*active.warnings, *_unasked(settings, active)])
         _check_tenant(settings, tenant)
         output.mkdir(parents=True, exist_ok=True)
         with shown_progress(err) as progress:
@@ -153,6 +153,18 @@ def _run(run: Backfill, settings: Config, active: ActiveConfig) -> tuple[Report,
     cost = CheckCost()
     with judges_of(settings.judge, settings.folder, active, observer=cost) as judge_all:
         return run.run(judge_all), cost
+
+
+def _unasked(settings: Config, active: ActiveConfig) -> list[str]:
+    """What a person would expect who has configured judges in shadow."""
+    from pathgauge.collector.config.shadowing import judges_in
+
+    if settings.judge is None or not (names := judges_in(active.shadow)):
+        return []
+    return [
+        "shadow: a backfill does not ask judges in shadow, so these criteria have no scores there:"
+        f" {', '.join(names)}"
+    ]
 
 
 def _confirm() -> None:

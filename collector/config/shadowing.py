@@ -76,6 +76,13 @@ def shadow_of(
     return ShadowScoring(scoring, references, hashlib.sha256(parts).hexdigest()[:12])
 
 
+def judges_in(shadow: ShadowScoring | None) -> list[str]:
+    """The names of the criteria in shadow that ask a model."""
+    if shadow is None:
+        return []
+    return sorted({one.name for one in shadow.evaluator.every if asks_model(one.scorer)})
+
+
 def unpriced(shadow: ShadowScoring, budget: JudgeBudget | None, settings: Settings) -> list[str]:
     """The models whose price a budget in US dollars needs, and that have none."""
     if budget is None or (budget.usd_per_hour is None and budget.usd_per_day is None):

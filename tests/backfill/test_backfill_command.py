@@ -344,3 +344,23 @@ def test_without_judges_their_criteria_are_not_evaluated(
     assert {one["reason"] for *_, body in results for one in body["criteria"]} >= {
         "judge_unconfigured"
     }
+
+
+def test_judges_in_shadow_are_not_asked_and_somebody_is_told(
+    backfill: Run, model: JudgeServer, tmp_path: Path
+) -> None:
+    settings = json.loads((tmp_path / "pathgauge.yaml").read_text())
+    criterion = {"threshold": 0.9, "samples": 1}
+    shadow = {
+        "criteria": {"final_response_match_v2": criterion},
+        "budget": {"calls_per_day": 1000},
+    }
+    configured(tmp_path, criteria={"failure": 0.5}, judge=settings["judge"], shadow=shadow)
+    done = backfill()
+    assert (done.exit_code, model.requests) == (0, [])
+    assert done.stderr == (
+        "pathgauge: shadow: a backfill does not ask judges in shadow, so these criteria have no"
+        " scores there: final_response_match_v2\n"
+    )
+    unwatched = backfill("--without-judges", "--output", tmp_path / "other")
+    assert "a backfill does not ask" not in unwatched.stderr

@@ -7,7 +7,7 @@ that passed. Answers about sessions are left out: the evidence of a session has 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.feedback import Feedback
@@ -36,13 +36,18 @@ def answered(config: Config, criteria: Sequence[str], others: Sequence[str]) -> 
     pairing = Pairing(feedback.rules())
     now = time.time()
     since = now - feedback.window
+
+    def said(run: StoredResult, given: Sequence[Answer]) -> dict[str, bool | None]:
+        known = {*criteria, *others, *(one.name for one in run.criteria)}
+        return {name: people_say(pairing.rules, given, name, known) for name in criteria}
+
     try:
         with _opening(config)() as connection:
             examples = tuple(
                 example
                 for run, given in answered_runs(connection, pairing, Clock(now), since)
                 if run.session is None
-                for example in _examples(connection, run, given, pairing, criteria, others)
+                for example in _examples(connection, run, said(run, given))
             )
     except StoreError as error:
         raise ConfigError([Problem("", None, ("--feedback",), str(error))]) from error
@@ -70,20 +75,14 @@ def _opening(config: Config) -> Reading:
 
 
 def _examples(
-    connection: Connection,
-    run: StoredResult,
-    given: Sequence[Answer],
-    pairing: Pairing,
-    criteria: Sequence[str],
-    others: Sequence[str],
+    connection: Connection, run: StoredResult, labels: Mapping[str, bool | None]
 ) -> Iterator[Example]:
+    """One for each criterion with a label."""
     evidence = evidence_rows.find(connection, run.key)
     if evidence is None or evidence.cut:
         return
-    known = {*criteria, *others, *(one.name for one in run.criteria)}
     document = Document("feedback", None)
-    for name in criteria:
-        label = people_say(pairing.rules, given, name, known)
+    for name, label in labels.items():
         if label is not None:
             yield Example(
                 f"{run.trace_id}/{run.span_id}",

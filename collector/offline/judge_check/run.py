@@ -122,7 +122,7 @@ def _chosen(judges: list[Criterion], config: Config, only: str | None) -> list[C
 
 
 def _of_runs(judges: Iterable[Criterion]) -> list[Criterion]:
-    """Those that people's answers about runs are labels for. Answers about sessions are not read."""
+    """Those for which answers about runs are labels. Answers about sessions are not read."""
     found = [criterion for criterion in judges if not scores_sessions(criterion.scorer)]
     if not found:
         names = ", ".join(criterion.name for criterion in judges)

@@ -336,7 +336,8 @@ def _canary() -> Panels:
         graph(
             "Canaries",
             "Canary traces between two points, which the collector sends to itself. lost:"
-            " acknowledged, but no score in time. In a cluster, gateways count what is acknowledged.",
+            " acknowledged, but no score in time. In a cluster, gateways count those that are"
+            " acknowledged.",
             "short",
             Query(increase("pathgauge_canary_traces_total", OF_JOB, "outcome"), "{{outcome}}"),
             stacked=True,

@@ -55,8 +55,8 @@ def steps(course: Course, every: int) -> Values:
 def canaries(
     course: Course, refused: tuple[float, float], ok: tuple[float, float]
 ) -> dict[str, Values]:
-    """Two canaries a minute of each of two gateways, by outcome in calm and in bad phases. The gauge
-    counts the scores. The first gateway is refused a few, and the second one `refused`.
+    """Two canaries a minute of each of two gateways, by outcome in calm and in bad phases. Those of
+    the first are `refused`. The gauge counts the scores.
     """
     count = "pathgauge_canary_traces_total"
     calm, bad = refused
