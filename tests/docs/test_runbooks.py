@@ -17,6 +17,8 @@ INDEX = (DOCS / "runbooks" / "README.md").read_text()
 ALERTS = {rule["alert"]: rule for rule in alert_rules()}
 SECTIONS = ["Impact", "Check first", "Causes and fixes", "Silencing"]
 QUERY = re.compile(r"^```promql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^pathgauge .+$|(?<=`)pathgauge [^`]+", re.MULTILINE)
+READING = {"results", "explain", "verdict", "validate", "score", "judge"}
 NAME = re.compile(r"\b(?:\w+:)?pathgauge_\w+(?::\w+)?")
 
 
@@ -47,6 +49,23 @@ def test_the_index_names_every_alert_with_its_severities() -> None:
         known += [] if rule["labels"]["severity"] in known else [rule["labels"]["severity"]]
     rows = re.findall(r"^\| \[(\w+)\]\((\w+)\.md\) \| (.*) \|$", INDEX, re.MULTILINE)
     assert rows == [(name, name, ", ".join(known)) for name, known in severities.items()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_command_says_which_collector_is_meant(page: Path) -> None:
+    """Typed as it is, it would read a store in the present folder otherwise."""
+    commands = [
+        command
+        for command in COMMAND.findall(page.read_text())
+        if command.split()[1] in READING
+    ]
+    assert [one for one in commands if "--url" not in one and "--config" not in one] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_runs_without_a_score_are_not_looked_for_among_failed_ones_only(page: Path) -> None:
+    commands = COMMAND.findall(page.read_text())
+    assert [one for one in commands if "--reason" in one and "--all" not in one] == []
 
 
 def test_the_pages_name_no_series_that_does_not_exist() -> None:
