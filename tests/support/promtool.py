@@ -19,7 +19,9 @@ from support.courses import Course, Values, written
 from support.repository import DEPLOY
 
 RULES = DEPLOY / "prometheus" / "rules.yml"
-_WITH = re.compile(r"\{\{ with \$labels\.(\w+) \}\}(.*?)\{\{ end \}\}")
+_WITH = re.compile(
+    r"\{\{ with (?:reReplaceAll \S+ \S+ )?\$labels\.(\w+) \}\}(.*?)\{\{ end \}\}"
+)
 _LABEL = re.compile(r"\{\{ \$labels\.(\w+)(?: \| urlquery)? \}\}")
 RECORD_NAME = re.compile(r"\w+:\w+:\w+")
 MISSING = "promtool is not on PATH: sudo apt-get install prometheus"
@@ -101,9 +103,8 @@ def _links(texts: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str
 
     def if_present(found: re.Match[str]) -> str:
         name, text = found.groups()
-        return (
-            text.replace("{{ . | urlquery }}", quote_plus(labels[name])) if name in labels else ""
-        )
+        known = labels.get(name, "").replace("__other__", "")
+        return text.replace("{{ . | urlquery }}", quote_plus(known)) if known else ""
 
     if "results_url" not in texts:
         return dict(texts)

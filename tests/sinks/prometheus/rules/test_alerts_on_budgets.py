@@ -44,9 +44,15 @@ def verdicts(
     }
 
 
-def burning(window: str, share: str, severity: str, **labels: str) -> tuple[dict[str, str], str]:
+def burning(
+    window: str,
+    share: str,
+    severity: str,
+    place: str = 'in scenario "refund"',
+    **labels: str,
+) -> tuple[dict[str, str], str]:
     text = (
-        f'{share} verdicts on f1 of agent "support" in scenario "refund" failed in {window},'
+        f'{share} verdicts on f1 of agent "support" {place} failed in {window},'
         f" more than {TIMES[window]}the share that the SLO allows (5 %)."
     )
     return {
@@ -119,6 +125,23 @@ def test_the_alert_fires_and_ends_and_ignores_disturbances_and_restarts(
         burning(case.window, case.reported, case.severity),
         window=case.window,
     )
+
+
+@pytest.mark.parametrize(
+    ("scenario", "place"),
+    [("", "without a scenario"), ("__other__", 'in scenario "__other__"')],
+    ids=["none", "other"],
+)
+def test_traffic_that_has_no_reference_is_named_and_found(
+    scenario: str, place: str, tmp_path: Path
+) -> None:
+    """No run has the agent or scenario `__other__`, so the link asks for neither."""
+    course = CASES[0].course
+    series = verdicts(course, 0.01, 1.0, 2, scenario=scenario)
+    labels, text = burning("1h", "100% of the 120", "critical", place, scenario=scenario)
+    if not scenario:
+        del labels["scenario"]
+    assert_alerts(tmp_path, course, series, ALERT, (labels, text), window="1h")
 
 
 @pytest.mark.slow

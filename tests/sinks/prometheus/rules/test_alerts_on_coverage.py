@@ -128,7 +128,7 @@ CASES = [
         "PathgaugeCoverageDrop",
         {**invocations(COURSE), **evaluations(COURSE, {"pass": (1, 0), "not_evaluated": (0, 1)})},
         {**JOB, **WARNING, "agent": "support"},
-        'The share of evaluations for agent "support" that yield a score has dropped by 100%.',
+        'No evaluation for agent "support" has yielded a score within an hour.',
     ),
     Case(
         "arguments are no longer recorded",

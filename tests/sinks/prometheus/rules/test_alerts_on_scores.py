@@ -121,16 +121,29 @@ def test_tenants_are_separate(tmp_path: Path) -> None:
     assert_below_threshold(tmp_path, series, expected)
 
 
-def test_an_aggregate_below_its_threshold_names_its_agent_mean_threshold_and_samples(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("level", "named_as"),
+    [
+        ({"agent": "support", "over": "agent"}, 'agent "support"'),
+        ({"over": "agent"}, "the agents without a name"),
+        ({"tenant": "north", "over": "suite"}, 'all agents of tenant "north"'),
+        (
+            {"agent": "support", "scenario": "refund", "tenant": "north", "over": "scenario"},
+            'agent "support" of tenant "north" in scenario "refund"',
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_aggregate_below_its_threshold_names_what_it_is_of_and_mean_threshold_and_samples(
+    level: dict[str, str], named_as: str, tmp_path: Path
 ) -> None:
-    of = {"agent": "support", "metric": "routing", "over": "agent"}
+    of = {"metric": "routing", **level}
     series = {
         named("pathgauge_aggregate_score", **of): SHORT.gauge(0.95, 0.8),
         named("pathgauge_aggregate_samples", **of): SHORT.gauge(40, 40),
         named("pathgauge_aggregate_threshold", **of): SHORT.gauge(0.9, 0.9),
         named("pathgauge_aggregate_breached", **of): SHORT.gauge(0, 1),
     }
-    text = 'routing over agent "support" is 0.8 (of 40 scores); the threshold is 0.9.'
+    text = f"routing over {named_as} is 0.8 (of 40 scores); the threshold is 0.9."
     expected = {"job": "pathgauge", "severity": "warning", **of}, text
     assert_alerts(tmp_path, SHORT, series, "PathgaugeAggregateBreached", expected)
