@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from support.courses import MAJOR, Course, Values, named, notation
+from support.courses import MAJOR, Course, Values, named, written
 from support.promtool import alert_test, assert_alerts, fired, needs_promtool, rules_for, run
 
 pytestmark = needs_promtool
@@ -113,7 +113,7 @@ def cases() -> list[Case]:
                 named("pathgauge_partition_lag_records", partition="4"): SHORT.gauge(5, 5),
             },
             {**JOB, **CRITICAL, "partition": "3"},
-            "No scorer has had partition 3 for five minutes; one had it within the last hour.",
+            "No scorer has had partition 3 for five minutes; one had it within the last day.",
         ),
         Case(
             "PathgaugePartitionsFenced",
@@ -213,6 +213,22 @@ def test_a_lag_that_shrinks_is_no_alert(tmp_path: Path) -> None:
     )
 
 
+def test_a_partition_stays_unread_until_a_scorer_reads_it(tmp_path: Path) -> None:
+    """Otherwise the page would end by itself while requests wait to be lost."""
+    lag: Values = [5.0] * 20 + [None] * 280
+    alert = "PathgaugePartitionUnread"
+    test = {
+        "interval": "1m",
+        "input_series": written({named("pathgauge_partition_lag_records", partition="3"): lag}),
+        "promql_expr_test": [
+            {"expr": f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})'}
+            | {"eval_time": "299m", "exp_samples": [{"labels": "{}", "value": 1}]},
+        ],
+    }
+    result = run(tmp_path, rules_for(alert), test)
+    assert result == "SUCCESS", result
+
+
 def test_a_partition_that_moves_to_another_scorer_is_not_unread(tmp_path: Path) -> None:
     before: Values = [5.0] * 20 + [None] * 40
     after: Values = [None] * 23 + [5.0] * 37
@@ -259,9 +275,7 @@ def assert_silent(folder: Path, alert: str, series: Mapping[str, Values], end: i
     """No minute of the hour before minute `end` has the alert."""
     test = {
         "interval": "1m",
-        "input_series": [
-            {"series": name, "values": notation(values)} for name, values in series.items()
-        ],
+        "input_series": written(series),
         "promql_expr_test": [{**fired(alert, 60, end), "exp_samples": []}],
     }
     result = run(folder, rules_for(alert), test)
