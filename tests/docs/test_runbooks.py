@@ -55,9 +55,7 @@ def test_the_index_names_every_alert_with_its_severities() -> None:
 def test_a_command_says_which_collector_is_meant(page: Path) -> None:
     """Typed as it is, it would read a store in the present folder otherwise."""
     commands = [
-        command
-        for command in COMMAND.findall(page.read_text())
-        if command.split()[1] in READING
+        command for command in COMMAND.findall(page.read_text()) if command.split()[1] in READING
     ]
     assert [one for one in commands if "--url" not in one and "--config" not in one] == []
 

@@ -19,9 +19,7 @@ from support.courses import Course, Values, written
 from support.repository import DEPLOY
 
 RULES = DEPLOY / "prometheus" / "rules.yml"
-_WITH = re.compile(
-    r"\{\{ with (?:reReplaceAll \S+ \S+ )?\$labels\.(\w+) \}\}(.*?)\{\{ end \}\}"
-)
+_WITH = re.compile(r"\{\{ with (?:reReplaceAll \S+ \S+ )?\$labels\.(\w+) \}\}(.*?)\{\{ end \}\}")
 _LABEL = re.compile(r"\{\{ \$labels\.(\w+)(?: \| urlquery)? \}\}")
 RECORD_NAME = re.compile(r"\w+:\w+:\w+")
 MISSING = "promtool is not on PATH: sudo apt-get install prometheus"

@@ -66,10 +66,10 @@ class AgreementGauges(Collector):
             labels=labels,
         )
         lower = GaugeMetricFamily(
-            f"{_KAPPA}_lower", "The kappa is higher, with a confidence of 95 %.", labels=labels
+            f"{_KAPPA}_lower", "Lower bound of the kappa, with a confidence of 95 %.", labels=labels
         )
         upper = GaugeMetricFamily(
-            f"{_KAPPA}_upper", "The kappa is lower, with a confidence of 95 %.", labels=labels
+            f"{_KAPPA}_upper", "Upper bound of the kappa, with a confidence of 95 %.", labels=labels
         )
         number = GaugeMetricFamily(
             "pathgauge_feedback_pairs",

@@ -8,7 +8,7 @@ from generator.panels import as_limit, graph, present_table, to_runs, to_scenari
 from generator.queries import OF_SCORE, SERIES, Query
 
 _STREAM = f"{SERIES}, against"
-_NAME = "{{agent}} {{scenario}} {{metric}} {{judge}} against {{against}}"
+_NAME = "{{agent}} {{scenario}} {{metric}} {{judge}} against {{against}} {{tenant}}"
 _EVIDENCE = f"max by ({_STREAM}) (pathgauge_drift_adjusted_evidence_days{{{OF_SCORE}}})"
 _TIME = "dateTimeAsIso"
 _LIMIT = "scalar(max(pathgauge_drift_limit))"
@@ -60,7 +60,7 @@ def misses() -> timeseries.Panel:
         "percentunit",
         Query(
             f"topk(10, max by ({by}) (pathgauge_drift_misses{{{OF_SCORE}}}))",
-            "{{kind}} {{tool}} {{argument}}, {{metric}} of {{agent}} {{scenario}}",
+            f"{{{{kind}}}} {{{{tool}}}} {{{{argument}}}}, {_NAME}",
         ),
         max_value=1,
     )

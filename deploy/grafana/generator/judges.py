@@ -95,9 +95,13 @@ def panels() -> Panels:
             "Cohen's kappa of each metric with the answers of people, with its 95 % bounds; 0 is"
             " chance.",
             "short",
-            _of_people("pathgauge_feedback_kappa", "{{metric}} {{judge}}"),
-            _of_people("pathgauge_feedback_kappa_lower", "{{metric}} {{judge}}: at least"),
-            _of_people("pathgauge_feedback_kappa_upper", "{{metric}} {{judge}}: at most"),
+            _of_people("pathgauge_feedback_kappa", "{{metric}} {{judge}} {{tenant}}"),
+            _of_people(
+                "pathgauge_feedback_kappa_lower", "{{metric}} {{judge}} {{tenant}}: at least"
+            ),
+            _of_people(
+                "pathgauge_feedback_kappa_upper", "{{metric}} {{judge}} {{tenant}}: at most"
+            ),
             width=8,
             max_value=1,
         ),
@@ -105,7 +109,7 @@ def panels() -> Panels:
             "Runs answered by people",
             "Runs or sessions with a verdict of a metric and of people, in the window.",
             "short",
-            _of_people("pathgauge_feedback_pairs", "{{metric}} {{judge}}"),
+            _of_people("pathgauge_feedback_pairs", "{{metric}} {{judge}} {{tenant}}"),
             width=8,
         ),
         graph(
@@ -128,4 +132,4 @@ def panels() -> Panels:
 
 def _of_people(name: str, legend: str) -> Query:
     """A gauge about the agreement with people; one process shows it."""
-    return Query(f"max by (metric, judge) ({name}{{{OF_JOB}}})", legend)
+    return Query(f"max by (tenant, metric, judge) ({name}{{{OF_JOB}}})", legend)

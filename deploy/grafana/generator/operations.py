@@ -218,8 +218,8 @@ def _traces() -> Panels:
             " first sign. Scores that depend on the lost spans have no value.",
             "cps",
             Query(
-                rate("pathgauge_lost_telemetry_total", OF_JOB, "agent, reason"),
-                "{{agent}}: {{reason}}",
+                rate("pathgauge_lost_telemetry_total", OF_JOB, "tenant, agent, reason"),
+                "{{agent}} {{tenant}}: {{reason}}",
             ),
         ),
     ]

@@ -159,7 +159,7 @@ def _health() -> Panels:
         "Threshold breaches",
         "Red while the window mean was on the wrong side of its threshold. A gap is a window"
         " without recent scores.",
-        Query(BREACHES, "{{agent}} / {{scenario}} / {{metric}} {{judge}}"),
+        Query(BREACHES, "{{agent}} / {{scenario}} / {{metric}} {{judge}} {{tenant}}"),
         BREACHED,
     )
     return [table, breaches]
@@ -211,7 +211,7 @@ def _graphs() -> Panels:
             "percentunit",
             Query(
                 share(EVALUATED, OF_SCORE, PASSED, JUDGED, "tenant, agent, scenario"),
-                "{{agent}} / {{scenario}}",
+                "{{agent}} / {{scenario}} {{tenant}}",
                 exemplar=True,
             ),
             max_value=1,
@@ -220,10 +220,10 @@ def _graphs() -> Panels:
             "Invocations by agent",
             "Evaluated invocations per second, and those that ended in an error.",
             "cps",
-            Query(rate(INVOCATIONS, OF_AGENT, "tenant, agent"), "{{agent}}"),
+            Query(rate(INVOCATIONS, OF_AGENT, "tenant, agent"), "{{agent}} {{tenant}}"),
             Query(
                 rate(INVOCATIONS, f'{OF_AGENT}, status="error"', "tenant, agent"),
-                "{{agent}} errors",
+                "{{agent}} {{tenant}} errors",
             ),
         ),
     ]

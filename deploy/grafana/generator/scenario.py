@@ -33,11 +33,11 @@ from generator.queries import (
     share,
 )
 
-CALL_NAMES = "{{agent}} / {{scenario}} / {{metric}}"
+CALL_NAMES = "{{agent}} / {{scenario}} / {{metric}} {{tenant}}"
 NAMES = f"{CALL_NAMES} {{{{judge}}}}"
 VERSIONED = f"{NAMES} {{{{agent_version}}}}"
 RELEASES = "tenant, agent, agent_version"
-RELEASE = "{{agent}} {{agent_version}}"
+RELEASE = "{{agent}} {{tenant}} {{agent_version}}"
 DURATION, TOKENS = "pathgauge_invocation_duration_seconds", "pathgauge_invocation_tokens"
 
 

@@ -77,14 +77,23 @@ def agreement(
     }
 
 
-def test_a_judge_that_departs_from_people_raises_an_alert(tmp_path: Path) -> None:
-    labels = {"job": "pathgauge", "severity": "warning", **PEOPLE}
+@pytest.mark.parametrize(
+    ("tenant", "whose"), [({}, ""), ({"tenant": "north"}, ' of tenant "north"')], ids=["", "north"]
+)
+def test_a_judge_that_departs_from_people_raises_an_alert(
+    tenant: dict[str, str], whose: str, tmp_path: Path
+) -> None:
+    of = {**PEOPLE, **tenant}
     text = (
-        f"Cohen's kappa of quality by {ONE} and of people is below 0.30 with a confidence of 95 %,"
-        " which is less than feedback.min_kappa."
+        f"Cohen's kappa of quality by {ONE} and of people{whose} is below 0.30 with a confidence of"
+        " 95 %, which is less than feedback.min_kappa."
     )
     assert_alerts(
-        tmp_path, AGREED, agreement(AGREED, 20), "PathgaugeJudgeDepartsFromPeople", (labels, text)
+        tmp_path,
+        AGREED,
+        agreement(AGREED, 20, of),
+        "PathgaugeJudgeDepartsFromPeople",
+        ({"job": "pathgauge", "severity": "warning", **of}, text),
     )
 
 
