@@ -93,6 +93,25 @@ def fired(alert: str, minutes: int, at: int) -> dict[str, str]:
     }
 
 
+def always_firing(
+    alert: str, series: Mapping[str, Values], begin: int, end: int
+) -> dict[str, Any]:
+    """A unit test: one alert fires from minute `begin` to minute `end` without a break."""
+    firing = f'ALERTS{{alertname="{alert}", alertstate="firing"}}'
+    minutes = end - begin
+    return {
+        "interval": "1m",
+        "input_series": written(series),
+        "promql_expr_test": [
+            {
+                "expr": f"sum(count_over_time({firing}[{minutes}m]))",
+                "eval_time": f"{end}m",
+                "exp_samples": [{"labels": "{}", "value": minutes + 1}],
+            }
+        ],
+    }
+
+
 def _links(texts: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
     """The texts, with the names of `labels` in the link to the results."""
 

@@ -11,7 +11,15 @@ from typing import NamedTuple
 import pytest
 
 from support.courses import Course, Values, named, written
-from support.promtool import alert_test, assert_alerts, fired, needs_promtool, rules_for, run
+from support.promtool import (
+    alert_test,
+    always_firing,
+    assert_alerts,
+    fired,
+    needs_promtool,
+    rules_for,
+    run,
+)
 
 pytestmark = needs_promtool
 
@@ -445,9 +453,10 @@ def test_a_never_evaluated_scenario_is_silent_since_the_start_of_the_oldest_coll
         SILENCE, series, "PathgaugeNoRecentEvaluations", silent("refund", "2h 39m 0s")
     )
     restarted = 2 * SILENCE.calm + SILENCE.blip + SILENCE.gap
+    kept = 10 - SILENCE.gap  # minutes after the restart, of an alert that fired before
     test["promql_expr_test"] = [
         {**fired("PathgaugeNoRecentEvaluations", minutes, at), "exp_samples": []}
-        for minutes, at in ((64, 64), (60, restarted + 61))
+        for minutes, at in ((64, 64), (60 - kept, restarted + 61))
     ]
     assert run(tmp_path, rules_for("PathgaugeNoRecentEvaluations"), test) == "SUCCESS"
 
@@ -474,6 +483,17 @@ def test_a_scenario_that_a_reload_brings_has_its_interval_for_its_first_score(
         ],
     }
     assert run(tmp_path, rules_for(alert), test) == "SUCCESS"
+
+
+def test_a_restart_does_not_end_the_silence_of_a_scenario(tmp_path: Path) -> None:
+    """It would page twice: the collector says nothing about scenarios while it is away."""
+    away: Values = [1.0] * 120 + [None] * 3 + [1.0] * 30
+    series: dict[str, Values] = {
+        named(INTERVAL, scenario="refund"): [value and 3600.0 for value in away],
+        named(LAST, agent="support", scenario="refund"): [value and 0.0 for value in away],
+    }
+    alert = "PathgaugeNoRecentEvaluations"
+    assert run(tmp_path, rules_for(alert), always_firing(alert, series, 100, 150)) == "SUCCESS"
 
 
 def test_silence_is_measured_for_each_tenant(tmp_path: Path) -> None:

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from support.courses import Course, Values, named
-from support.promtool import alert_test, assert_alerts, needs_promtool, rules_for, run
+from support.promtool import (
+    alert_test,
+    always_firing,
+    assert_alerts,
+    needs_promtool,
+    rules_for,
+    run,
+)
 
 pytestmark = needs_promtool
 
@@ -95,6 +102,13 @@ def test_a_judge_that_departs_from_people_raises_an_alert(
         "PathgaugeJudgeDepartsFromPeople",
         ({"job": "pathgauge", "severity": "warning", **of}, text),
     )
+
+
+def test_a_restart_does_not_end_the_disagreement_of_a_judge_with_people(tmp_path: Path) -> None:
+    departs = agreement(Course(calm=0, blip=0, gap=0, bad=150, good=0), 20)
+    series = {name: [*values[:60], *[None] * 3, *values[63:]] for name, values in departs.items()}
+    alert = "PathgaugeJudgeDepartsFromPeople"
+    assert run(tmp_path, rules_for(alert), always_firing(alert, series, 40, 140)) == "SUCCESS"
 
 
 @pytest.mark.parametrize(
