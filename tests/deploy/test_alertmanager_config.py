@@ -59,6 +59,21 @@ def test_all_named_alerts_exist() -> None:
     assert named <= set(SEVERITIES)
 
 
+def test_a_store_that_cannot_be_written_hides_nothing_about_other_collectors() -> None:
+    """Alerts of a single collector have its `instance`; the receiver is busy in the whole job."""
+    inhibited = {
+        alert: rule["equal"]
+        for rule in yaml.safe_load(CONFIG.read_text())["inhibit_rules"]
+        if rule["source_matchers"] == ["alertname = PathgaugeStoreNotOk"]
+        for alert in re.findall(r"Pathgauge\w+", rule["target_matchers"][0])
+    }
+    assert inhibited == {
+        "PathgaugeReceiverBusy": ["job"],
+        "PathgaugeBacklogOld": ["job", "instance"],
+        "PathgaugeCanaryFailing": ["job", "instance"],
+    }
+
+
 def test_no_alert_inhibits_itself() -> None:
     """Alertmanager needs a special case for inhibitions whose targets include the source."""
     for rule in yaml.safe_load(CONFIG.read_text())["inhibit_rules"]:
