@@ -93,9 +93,7 @@ def fired(alert: str, minutes: int, at: int) -> dict[str, str]:
     }
 
 
-def always_firing(
-    alert: str, series: Mapping[str, Values], begin: int, end: int
-) -> dict[str, Any]:
+def always_firing(alert: str, series: Mapping[str, Values], begin: int, end: int) -> dict[str, Any]:
     """A unit test: one alert fires from minute `begin` to minute `end` without a break."""
     firing = f'ALERTS{{alertname="{alert}", alertstate="firing"}}'
     minutes = end - begin

@@ -58,6 +58,23 @@ def test_evidence_above_the_limit_says_what_changed(against: str, tmp_path: Path
     assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", alert)
 
 
+def test_differences_that_have_no_name_are_named_so(tmp_path: Path) -> None:
+    series = drift("learned", 1000) | misses(0.75, "learned", kind="other", tool="")
+    alert = ({**LABELS, "against": "learned"}, f"{TEXT} 75% of the loss: other differences.{END}")
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", alert)
+
+
+def test_of_several_collectors_that_with_the_most_evidence_is_described(tmp_path: Path) -> None:
+    """And not the mean of one with the time and the number of scores of another."""
+    series = drift("learned", 1000) | misses(0.75, "learned")
+    for name, values in (drift("learned", 500) | misses(0.9, "learned", tool="other")).items():
+        more = [value if value is None else value * 1.1 for value in values]
+        series[name.replace("a:9464", "b:9464")] = more if "evidence" not in name else values
+    series[named("pathgauge_drift_limit", instance="b:9464")] = COURSE.gauge(365, 365)
+    alert = ({**LABELS, "against": "learned"}, f"{TEXT} 75% of the loss: missing search.{END}")
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeScoreDrift", alert)
+
+
 def test_a_number_of_days_that_says_nothing_is_not_written(tmp_path: Path) -> None:
     alert = ({**LABELS, "against": "learned"}, f"{TEXT}{RARITY} more than 100 years.")
     series = drift("learned", 111_113_792)
@@ -140,6 +157,22 @@ def test_other_tool_calls_are_an_alert_that_names_the_largest_change(
         f"{RARITY} 365 days."
     )
     series = traffic(365, agent_version=version) if version else traffic(365)
+    assert_alerts(tmp_path, COURSE, series, "PathgaugeTrafficDrift", (labels, description))
+
+
+def test_of_several_collectors_that_with_the_most_other_tool_calls_is_described(
+    tmp_path: Path,
+) -> None:
+    series = traffic(1000)
+    for name, values in traffic(500).items():
+        other = name.replace("a:9464", "b:9464").replace("web_search", "shell")
+        more = [value if value is None else value * 1.1 for value in values]
+        series[other] = values if "evidence" in name or "limit" in name else more
+    description = (
+        'The tool calls of agent "support" differ from the traffic before since 2026-11-23'
+        f' 10:00:00 +0000 UTC. Most of all: tool "web_search" (new).{END}'
+    )
+    labels = {"job": "pathgauge", "severity": "warning", "agent": "support"}
     assert_alerts(tmp_path, COURSE, series, "PathgaugeTrafficDrift", (labels, description))
 
 
