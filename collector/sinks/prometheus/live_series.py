@@ -16,6 +16,7 @@ from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMe
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.label_registry import LabelRegistry
 from pathgauge.collector.sinks.prometheus.labels import (
+    OTHER,
     AgentVersion,
     Labels,
     TenantLabel,
@@ -60,6 +61,7 @@ class LiveSeries:
         """Whether there are series that are kept only as the last ones of their scenario."""
         self._references: Mapping[str, Reference] = {}
         self._max_expected = limits.max_series_total
+        self._tenants = limits.tenants
         self.labels = LabelRegistry(limits, overflow)
         self.last_scores: dict[Series, float | None] = {}
         """Unix time of the last score of each series; `None` if it never had one."""
@@ -70,6 +72,7 @@ class LiveSeries:
         """
         self._references = criteria.references
         self._max_expected = limits.max_series_total
+        self._tenants = limits.tenants
         before = set(self.labels)
         self.labels.configure(
             criteria.references,
@@ -81,10 +84,15 @@ class LiveSeries:
             self._drop_unused()
 
     def restore(self, now: float) -> None:
-        """Continue with what the store restored. Times after `now` count as `now`."""
-        self.labels.restore(self._last_seen, now)
+        """Continue with what the store restored. Times after `now` count as `now`. A tenant that was
+        removed has no series: nothing may be expected of it.
+        """
+        uses = [use for use in self._last_seen if self._is_configured(use.labels.tenant)]
+        self.labels.restore(uses, now)
         without_score = dict.fromkeys((labels.series for labels in self.labels), None)
-        self.last_scores = without_score | self._last_seen.last_scores()
+        last = self._last_seen.last_scores().items()
+        with_score = {one: time for one, time in last if self._is_configured(one.tenant)}
+        self.last_scores = without_score | with_score
         self._drop_unused()
 
     def first_seen(self) -> dict[AgentVersion, float]:
@@ -123,6 +131,9 @@ class LiveSeries:
         self.last_scores[series] = now
         self._changed.add(series)
         self._last_seen.score(series, now)
+
+    def _is_configured(self, tenant: str) -> bool:
+        return not self._tenants or tenant in self._tenants or tenant == OTHER
 
     def _drop_unused(self) -> None:
         live = set(self.labels)

@@ -95,6 +95,19 @@ def test_the_last_evaluation_of_an_expected_scenario_is_kept_without_its_agents(
     )
 
 
+def test_nothing_is_expected_of_a_tenant_that_was_removed() -> None:
+    """Otherwise an alert about its silence would never end."""
+    both = LabelLimits(tenants=frozenset({"acme", "umbrella", "initech"}))
+    harness = DurableHarness(references=DAILY, tenants=True, limits=both)
+    for tenant in ("acme", "umbrella"):
+        harness.publish(tenant=tenant)
+    harness.commit()
+    left = LabelLimits(tenants=frozenset({"acme", "initech"}))
+    after = harness.restarted(references=DAILY, limits=left)
+    assert after.series(INTERVAL) == {("acme", "refund"): DAY_S}
+    assert after.series(SINCE).keys() == {("acme", "refund")}
+
+
 def test_silent_tenants_of_an_expected_scenario_are_bounded_too() -> None:
     harness = SinkHarness(references=DAILY, tenants=True)
     for number in range(10):
