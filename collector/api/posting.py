@@ -66,8 +66,8 @@ class Posting:
 async def _json_body(request: Request) -> object:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
-        found = repr(media_type[:100]) if media_type else "no value"
-        raise ProblemError(415, f"content-type: found {found}, expected application/json")
+        named = repr(media_type[:100]) if media_type else "no value"
+        raise ProblemError(415, f"content-type: found {named}, expected application/json")
     body = b""
     try:
         async for part in request.stream():
