@@ -134,6 +134,7 @@ def test_an_alarm_of_all_scenarios_together_is_linked() -> None:
     listed = together[together.index("Scenarios that became worse") :]
     assert "support · refund f1 1 → 0 2026-11-23" in listed
     assert "support · order f1" in listed
+    assert "this scenario" not in together
 
 
 def test_an_alarm_that_one_scenario_explains_is_not_told_twice() -> None:

@@ -300,8 +300,10 @@ def test_the_scenario_page_shows_history_failures_and_the_reference(pages: TestC
 
 
 def test_the_scenario_page_of_a_series_without_results_says_so(pages: TestClient) -> None:
-    page = text_of(read(pages, "/scenario?agent=nobody"))
+    page = text_of(read(pages, "/scenario?agent=nobody&scenario=parcel"))
     assert "No results of this agent in this scenario are stored." in page
+    page = text_of(read(pages, "/scenario?agent=nobody"))
+    assert "No run of this agent without a scenario id is stored. Results has those" in page
     assert "too long" in text_of(read(pages, f"/scenario?agent={'x' * 1001}", 422))
 
 

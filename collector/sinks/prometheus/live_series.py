@@ -84,8 +84,8 @@ class LiveSeries:
             self._drop_unused()
 
     def restore(self, now: float) -> None:
-        """Continue with what the store restored. Times after `now` count as `now`. A tenant that was
-        removed has no series: nothing may be expected of it.
+        """Continue with what the store restored. Times after `now` count as `now`. A tenant that
+        was removed has no series: nothing may be expected of it.
         """
         uses = [use for use in self._last_seen if self._is_configured(use.labels.tenant)]
         self.labels.restore(uses, now)
