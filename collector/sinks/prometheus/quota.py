@@ -25,9 +25,6 @@ class Quota(Generic[K]):
     def __iter__(self) -> Iterator[K]:
         return iter(self._seen)
 
-    def __len__(self) -> int:
-        return len(self._seen)
-
     @property
     def used(self) -> int:
         """The sum of all weights."""
@@ -37,7 +34,7 @@ class Quota(Generic[K]):
         """The keys with the time they were last seen, and their weight."""
         return ((key, seen, weight) for key, (seen, weight) in self._seen.items())
 
-    def has_room(self, weight: int = 1) -> bool:
+    def has_room(self, weight: int) -> bool:
         """Whether another key fits."""
         return self._free >= weight
 
@@ -49,7 +46,7 @@ class Quota(Generic[K]):
         self._seen[key] = now, known[1]
         return True
 
-    def add(self, key: K, seen: float, weight: int = 1) -> None:
+    def add(self, key: K, seen: float, weight: int) -> None:
         """Add an unknown key. Call `sort` if keys were not added in the order of `seen`."""
         self._free -= weight
         self._seen[key] = seen, weight
@@ -61,13 +58,6 @@ class Quota(Generic[K]):
     def idle(self, before: float) -> list[K]:
         """The keys that were last seen earlier than `before`."""
         return [key for key, _ in takewhile(lambda item: item[1][0] < before, self._seen.items())]
-
-    def retire(self, before: float) -> list[K]:
-        """Remove the keys that were last seen earlier than `before`, and return them."""
-        idle = self.idle(before)
-        for key in idle:
-            self.discard(key)
-        return idle
 
     def discard(self, key: K) -> None:
         """Remove `key` if it is known."""

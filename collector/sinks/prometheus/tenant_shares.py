@@ -10,7 +10,7 @@ class TenantShares:
     tenants that come first.
     """
 
-    def __init__(self, capacity: int, tenants: Collection[str], min_share: int = 1) -> None:
+    def __init__(self, capacity: int, tenants: Collection[str], min_share: int) -> None:
         """Shares below `min_share` would be useless: then all room is for those that come first."""
         share = capacity // 2 // max(1, len(tenants))
         self._share = share if share >= min_share else 0
