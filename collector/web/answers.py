@@ -29,9 +29,7 @@ _ADDRESS_MARKS = ":/?#[]@!$&'()*+,;=%"
 """Marks that structure an address, and its escapes."""
 
 
-def html(
-    request: Request, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
+def html(body: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A page."""
     return Response(
         body, status, {**HEADERS, **(headers or {}), **_encoding(body)}, "text/html; charset=utf-8"
@@ -46,18 +44,16 @@ def compressed(request: Request, body: bytes) -> bytes:
     return gzip.compress(body, _GZIP_LEVEL)
 
 
-def redirect(address: str, headers: Mapping[str, str] | None = None) -> Response:
+def redirect(address: str) -> Response:
     """To another page of this server. A header can only have characters that an address escapes."""
     location = quote(address.encode("utf-8", "replace"), safe=_ADDRESS_MARKS)
-    return Response(None, 303, {**HEADERS, **(headers or {}), "location": location})
+    return Response(None, 303, {**HEADERS, "location": location})
 
 
-def problem(
-    request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None
-) -> Response:
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """A page with what went wrong. It is small, so any thread may render it."""
     body = render("problem.html", status=status, detail=detail, has_sign_out=False, tenant=None)
-    return html(request, body, status, headers)
+    return html(body, status, headers)
 
 
 def _encoding(body: bytes) -> Mapping[str, str]:

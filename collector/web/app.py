@@ -76,7 +76,7 @@ def routes(
             except UnauthorizedError:
                 return _without_token(request)
             except ProblemError as error:
-                return answers.problem(request, error.status, error.detail)
+                return answers.problem(error.status, error.detail)
             visit = Visit(
                 sources,
                 tenant,
@@ -92,7 +92,7 @@ def routes(
                     lambda: _answer(request, view, visit, not authorization.is_open)
                 )
             except ProblemError as error:  # too many wait for the thread
-                return answers.problem(request, error.status, error.detail, error.headers)
+                return answers.problem(error.status, error.detail, error.headers)
 
         return handle
 
@@ -112,7 +112,7 @@ def _answer(request: Request, view: View, visit: Visit, has_sign_out: bool) -> R
         return _page(request, found, visit, has_sign_out)
     except problems.EXPECTED as error:
         problem = problems.problem_of(error)
-        return answers.problem(request, problem.status, problem.detail, problem.headers)
+        return answers.problem(problem.status, problem.detail, problem.headers)
 
 
 def _page(request: Request, page: Page, visit: Visit, has_sign_out: bool) -> Response:
@@ -124,18 +124,18 @@ def _page(request: Request, page: Page, visit: Visit, has_sign_out: bool) -> Res
         has_sign_out=has_sign_out,
         is_standby=visit.sources.is_standby(),
     )
-    return answers.html(request, answers.compressed(request, body), page.status)
+    return answers.html(answers.compressed(request, body), page.status)
 
 
 def _without_token(request: Request) -> Response:
     """To the sign-in, which leads back. A live update is only told that it may not read."""
     if "hx-request" in request.headers:
-        return answers.problem(request, 401, "Sign in again.")
+        return answers.problem(401, "Sign in again.")
     address = request.url.path
     if request.url.query:
         address += f"?{request.url.query}"
     if request.headers.get("sec-fetch-site") == "cross-site":
         # With a link of another site, such as that of an alert, browsers leave out a strict cookie.
         # A page of our own that asks again sends it.
-        return answers.html(request, render("again.html", address=sign_in.inside(address)))
+        return answers.html(render("again.html", address=sign_in.inside(address)))
     return answers.redirect(f"{sign_in.PATH}?{urlencode({'next': address})}")

@@ -45,7 +45,7 @@ def routes(
             intake.count("ui", str(response.status_code))
             return response
         intake.count("ui", str(error.status))
-        return answers.problem(request, error.status, error.detail, error.headers)
+        return answers.problem(error.status, error.detail, error.headers)
 
     return [Route("/results/{trace_id}/{span_id}/feedback", handle, methods=["POST"])]
 

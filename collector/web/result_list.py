@@ -22,7 +22,6 @@ from pathgauge.scorers.types import Reason
 
 LIMITS = (50, 100, 500)
 ORDERS = {"newest": "newest first", "worst": "worst first"}
-SINCE = {"1h": "last hour", "24h": "last 24 hours", "7d": "last 7 days"}
 MAX_REASONS = 3
 
 

@@ -26,27 +26,27 @@ def routes(authorization: Authorization) -> list[Route]:
     async def form(request: Request) -> Response:
         if authorization.is_open:
             return answers.redirect(_HOME)
-        return _form(request, inside(request.query_params.get("next", "")), "")
+        return _form(inside(request.query_params.get("next", "")), "")
 
     async def sign_in(request: Request) -> Response:
         if not has_own_origin(request):
-            return answers.problem(request, 403, "This form was sent from another site.")
+            return answers.problem(403, "This form was sent from another site.")
         fields = await fields_of(request)
         if fields is None:
-            return answers.problem(request, 413, "The token is too long.")
+            return answers.problem(413, "The token is too long.")
         address = inside(fields.get("next", ""))
         token = fields.get("token", "").strip()
         try:
             authorization.of_token(token)
         except UnauthorizedError:
-            return _form(request, address, "This token is not known here.", 401)
+            return _form(address, "This token is not known here.", 401)
         response = answers.redirect(address)
         _set_cookie(request, response, token, MAX_AGE_S)
         return response
 
     async def sign_out(request: Request) -> Response:
         if not has_own_origin(request):
-            return answers.problem(request, 403, "This form was sent from another site.")
+            return answers.problem(403, "This form was sent from another site.")
         response = answers.redirect(_HOME if authorization.is_open else PATH)
         _set_cookie(request, response, "", 0)
         return response
@@ -58,9 +58,9 @@ def routes(authorization: Authorization) -> list[Route]:
     ]
 
 
-def _form(request: Request, address: str, message: str, status: int = 200) -> Response:
+def _form(address: str, message: str, status: int = 200) -> Response:
     body = render("sign_in.html", next=address, message=message, has_sign_out=False, tenant=None)
-    return answers.html(request, body, status)
+    return answers.html(body, status)
 
 
 def _set_cookie(request: Request, response: Response, token: str, max_age: int) -> None:
