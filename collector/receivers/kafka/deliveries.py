@@ -47,7 +47,6 @@ class Request:
             self.too_large += members
         else:
             self._is_durable = False
-            self._deliveries.last_error = error.str()
 
 
 class Deliveries:
@@ -55,7 +54,6 @@ class Deliveries:
 
     def __init__(self) -> None:
         self.completed: list[tuple[Request, bool]] = []
-        self.last_error = ""
 
     def resolve(self) -> bool:
         """Report them, each event loop at once. Returns whether one of them is durable."""
