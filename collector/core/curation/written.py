@@ -12,11 +12,6 @@ from pathgauge.scorers.matching.wording import counted, one_line
 _MAX_LEFT_OUT = 10
 
 
-def to_text(proposals: Iterable[Proposal]) -> str:
-    """One YAML document for each proposal."""
-    return documents(map(document, proposals))
-
-
 def documents(texts: Iterable[str]) -> str:
     """Joins YAML documents."""
     return "---\n".join(texts)

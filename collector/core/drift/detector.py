@@ -28,8 +28,6 @@ MAX_EVIDENCE = 1e9
 MAX_BASELINE = 0.999
 """The largest bet is infinite for a baseline of 1. A lower baseline only makes alarms rarer."""
 
-_SMALLEST = 1e-300
-
 
 class Change(NamedTuple):
     """The most likely time since when scores are worse, and the scores since then."""
@@ -156,22 +154,3 @@ class Detector:
         detector._sums, detector._expected, detector._values = sums, expected, values
         detector._is_winning = any(detector._samples)
         return detector
-
-
-class PerEvaluation:
-    """A detector with a fixed baseline whose unit of evidence is one evaluation, for simulations of
-    run lengths.
-    """
-
-    __slots__ = ("_baseline", "_count", "detector")
-
-    def __init__(self, baseline: float) -> None:
-        self.detector = Detector()
-        self._baseline = baseline
-        self._count = 0
-
-    def update(self, score: float) -> float:
-        """Add a score; returns the natural logarithm of the evidence."""
-        self._count += 1
-        evidence = self.detector.update(score, self._baseline, 1.0, self._count, score)
-        return math.log(max(evidence, _SMALLEST))

@@ -13,7 +13,7 @@ from pathgauge.collector.core.curation.acceptance import accepts
 from pathgauge.collector.core.curation.grouping import Group, Observed, grouped
 from pathgauge.collector.core.curation.proposal import LeftOut, Options, Proposal, propose
 from pathgauge.collector.core.curation.runs import Run
-from pathgauge.collector.core.curation.written import to_text
+from pathgauge.collector.core.curation.written import document
 from pathgauge.scorers.types import Invocation, ToolCall
 from support.curated_traffic import BAD, BEFORE, LATER, TUNING, Behaviour, Labelled, labelled
 from support.held_out_traffic import HELD_OUT
@@ -80,7 +80,7 @@ def test_arguments_that_yaml_would_read_as_matchers_are_not_compared() -> None:
         ]
         proposal = proposed(runs)
         assert (proposal.accepted, proposal.kept) == (20, 20)
-        assert f"  - {expected}\n" in to_text([proposal])
+        assert f"  - {expected}\n" in document(proposal)
 
 
 def shapes(proposal: Proposal) -> list[str]:
@@ -145,7 +145,7 @@ def test_arguments_that_were_not_always_recorded_are_not_compared() -> None:
 def test_the_comments_name_ten_deviations_and_stay_comments() -> None:
     proposal = proposed(of(["a"] * 20))
     left_out = tuple(LeftOut(f"has {n}\n\x1b[31mx: 1", 2, ("t",)) for n in range(12))
-    lines = to_text([replace(proposal, left_out=left_out)]).splitlines()
+    lines = document(replace(proposal, left_out=left_out)).splitlines()
     comments = [line for line in lines if line.startswith("# ")]
     assert comments[1] == "# Left out: 2 runs, such as trace t: has 0 ?[31mx: 1"
     assert comments[-1] == "# Left out: 4 more"
@@ -194,9 +194,9 @@ def test_numbers_of_answers_are_no_phrases() -> None:
 
 def test_a_proposal_is_the_same_for_the_same_runs_in_any_order() -> None:
     runs = [Observed(invocation(one, n)) for n, one in enumerate(runs_of(TUNING[0]))]
-    first = to_text([proposed(runs)])
+    first = document(proposed(runs))
     random.Random(3).shuffle(runs)
-    assert to_text([proposed(runs)]) == first
+    assert document(proposed(runs)) == first
 
 
 def runs_of(behaviour: Behaviour) -> list[Labelled]:

@@ -12,7 +12,7 @@ from statistics import median
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.collector.core.drift.detector import BETS, MAX_EVIDENCE, Detector, PerEvaluation
+from pathgauge.collector.core.drift.detector import BETS, MAX_EVIDENCE, Detector
 
 YEAR = math.log(876_000)
 """A year of 100 evaluations an hour."""
@@ -40,6 +40,21 @@ def scores(draw: Draw, seed: str, *phases: tuple[int, float]) -> Iterator[float]
     """So many scores with each mean."""
     random = Random(seed)
     return (draw(random, mean) for count, mean in phases for _ in range(count))
+
+
+class PerEvaluation:
+    """A detector with a fixed baseline whose unit of evidence is one evaluation."""
+
+    def __init__(self, baseline: float) -> None:
+        self.detector = Detector()
+        self._baseline = baseline
+        self._count = 0
+
+    def update(self, score: float) -> float:
+        """Add a score; returns the natural logarithm of the evidence."""
+        self._count += 1
+        evidence = self.detector.update(score, self._baseline, 1.0, self._count, score)
+        return math.log(max(evidence, 1e-300))
 
 
 def first_alarm(baseline: float, values: Iterable[float], limit: float = YEAR) -> int | None:
