@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store.journal import RowHead
 from pathgauge.collector.store.postgres.connection import PostgresConnection
 from pathgauge.collector.store.sql import Connection, insert
 
 _COLUMNS = '"row", topic, "offset", at, wall, tenant, traces'
-MAX_SEARCHED = 20_000
-"""How many of the newest requests of all partitions are searched for a trace."""
 
 
 class Head(NamedTuple):
@@ -32,14 +29,6 @@ class Head(NamedTuple):
     tenant: str
     traces: Sequence[str]
     """Hex ids of the traces that have records in it."""
-
-
-class Place(NamedTuple):
-    """Where a request is in Kafka."""
-
-    topic: str
-    partition: int
-    offset: int
 
 
 def write(connection: Connection, heads: Sequence[Head], released: Sequence[int]) -> None:
@@ -68,17 +57,3 @@ def heads_of(connection: PostgresConnection, partition: int) -> Iterator[Head]:
 def row_head(head: Head) -> RowHead:
     """The part of it that the state of traces is restored from."""
     return RowHead(head.row, head.at, head.wall, head.tenant, tuple(head.traces))
-
-
-def places_of_trace(
-    connection: PostgresConnection, trace_id: str, tenant: str | None = None
-) -> list[tuple[TraceKey, Place]]:
-    """Where the requests of a trace are, in the order of their arrival."""
-    found = connection.execute(
-        'SELECT tenant, topic, partition, "offset" FROM (SELECT * FROM requests ORDER BY wall DESC'
-        ' LIMIT ?) AS newest WHERE traces @> ARRAY[?::text] ORDER BY wall, "row"',
-        (MAX_SEARCHED, trace_id),
-    )
-    return [
-        ((owner, trace_id), Place(*place)) for owner, *place in found if tenant in (None, owner)
-    ]
