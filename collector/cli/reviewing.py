@@ -30,11 +30,7 @@ def in_editor(text: str) -> str:
         return file.read_text(encoding="utf-8", errors="replace")
 
 
-def reviewed(
-    proposals: Iterable[Proposal],
-    show: Callable[[Proposal], None],
-    edit: Callable[[str], str] = in_editor,
-) -> Iterator[str]:
+def reviewed(proposals: Iterable[Proposal], show: Callable[[Proposal], None]) -> Iterator[str]:
     """The accepted proposals as YAML documents."""
     from pathgauge.collector.core.curation.written import document
 
@@ -43,7 +39,7 @@ def reviewed(
         text = document(proposal)
         answer = _answer()
         while answer == "e":
-            text = edit(text)
+            text = in_editor(text)
             problems = _problems(text)
             print_messages(problems)
             answer = "e" if problems and typer.confirm("Edit again?", err=True) else _answer()

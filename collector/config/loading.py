@@ -48,14 +48,12 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
     return config.with_changes(changes).with_source(path.parent, document)
 
 
-def problems_in_references(
-    path: Path, environment: Mapping[str, str] = os.environ
-) -> tuple[Problem, ...]:
+def problems_in_references(path: Path) -> tuple[Problem, ...]:
     """The problems of the reference files that a configuration names, whether the rest of it is
     valid or not. Its own problems are left out.
     """
     try:
-        document = _read(path, environment)
+        document = _read(path, os.environ)
     except ConfigError:
         return ()
     written = document.data.get("references") if isinstance(document.data, dict) else None

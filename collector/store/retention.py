@@ -61,13 +61,12 @@ class SteadyWall:
     removed too early would still be missing after the clock is corrected.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
+    def __init__(self) -> None:
         self._offset = math.inf
 
     def __call__(self, wall: float) -> float:
         """The Unix time; `wall` is the reading of the wall clock."""
-        now = self._monotonic()
+        now = time.monotonic()
         self._offset = min(self._offset, wall - now)
         return now + self._offset
 

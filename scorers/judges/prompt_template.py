@@ -56,12 +56,12 @@ def template(prompt: str, inputs: Iterable[str] = ()) -> Template:
     return Template(text, checked_members(members or DEFAULT_INPUTS))
 
 
-def checked_members(names: Iterable[str], option: str = "prompt") -> tuple[str, ...]:
+def checked_members(names: Iterable[str]) -> tuple[str, ...]:
     """The names without duplicates. Raises `ValueError` if none of them is a judged member."""
     members = tuple(dict.fromkeys(names))
     if JUDGED.isdisjoint(members):
         raise ValueError(
-            f"{option}: found {', '.join(members)}, expected response or trajectory among them;"
+            f"prompt: found {', '.join(members)}, expected response or trajectory among them;"
             " else there is nothing to judge"
         )
     return members

@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -299,13 +299,3 @@ class Sender:
     def _note_wrong(self, wrong: WrongAnswerError) -> None:
         with self._lock:
             self.record.wrong.append(str(wrong))
-
-
-def send_all(requests: Iterable[Request], grpc_port: int) -> None:
-    """Send every request until it is acknowledged, one after the other."""
-    client = GrpcClient(grpc_port)
-    try:
-        for request in requests:
-            client.send(request.body)
-    finally:
-        client.close()

@@ -25,9 +25,9 @@ TURNS = {
 }
 
 
-def written_before(*values: object, content: bytes = b"") -> bytes:
+def written_before(*values: object) -> bytes:
     """What versions wrote that did not store the time."""
-    return zstandard.compress(orjson.dumps(values) + b"\n" + content)
+    return zstandard.compress(orjson.dumps(values) + b"\n")
 
 
 @pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)

@@ -160,11 +160,11 @@ def messages(item: Any, key: str = OUTPUT) -> Callable[[int], Content]:
     return make
 
 
-def in_message(key: str, item: Any, before: tuple[Any, ...] = ()) -> Callable[[int], Content]:
+def in_message(key: str, item: Any) -> Callable[[int], Content]:
     """A model call with one message, whose `key` has many items."""
 
     def make(size: int) -> Content:
-        written = json.dumps([*before, {"role": "assistant", key: [item] * size}])
+        written = json.dumps([{"role": "assistant", key: [item] * size}])
         return Content([model("m", **{OUTPUT: written})])
 
     return make

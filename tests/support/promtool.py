@@ -27,15 +27,15 @@ needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason=MIS
 
 
 @cache
-def rule_groups(path: Path = RULES) -> list[dict[str, Any]]:
-    """The groups of a rule file, which is read once. Callers must not change them."""
-    groups: list[dict[str, Any]] = yaml.safe_load(path.read_text())["groups"]
+def rule_groups() -> list[dict[str, Any]]:
+    """The groups of the rule file, which is read once. Callers must not change them."""
+    groups: list[dict[str, Any]] = yaml.safe_load(RULES.read_text())["groups"]
     return groups
 
 
-def alert_rules(path: Path = RULES) -> list[dict[str, Any]]:
-    """The alerts of a rule file. Several may have the same name."""
-    return [rule for group in rule_groups(path) for rule in group["rules"] if "alert" in rule]
+def alert_rules() -> list[dict[str, Any]]:
+    """The alerts of the rule file. Several may have the same name."""
+    return [rule for group in rule_groups() for rule in group["rules"] if "alert" in rule]
 
 
 def rules_for(alert: str, **labels: str) -> list[dict[str, Any]]:

@@ -123,12 +123,12 @@ class Collector:
         more = {name.replace("_", "-"): value for name, value in headers.items()}
         return self._request("http", "POST", path, body, {"Content-Type": content_type, **more})
 
-    def post_page(
-        self, path: str, body: bytes, content_type: str = "application/json", **headers: str
-    ) -> tuple[int, str]:
-        """Status and response of a request to the API or to the pages."""
+    def post_page(self, path: str, body: bytes, **headers: str) -> tuple[int, str]:
+        """Status and response of a request with JSON to the API or to the pages."""
         more = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self._request("metrics", "POST", path, body, {"Content-Type": content_type, **more})
+        return self._request(
+            "metrics", "POST", path, body, {"Content-Type": "application/json", **more}
+        )
 
     def series(self, name: str, *labels: str, **where: str) -> dict[tuple[str, ...], float]:
         """The values of the samples called `name` with the labels in `where`, by the values of

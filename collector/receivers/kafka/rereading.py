@@ -61,13 +61,11 @@ class Rereader:
         settings: Mapping[str, Any],
         decoder: RecordDecoder,
         gone: Callable[[int], None],
-        max_cached_bytes: int = MAX_CACHE_BYTES,
     ) -> None:
         """`gone` counts wanted records that the topic no longer has."""
         self._consumer = Consumer(dict(settings))
         self._decoder = decoder
         self._gone = gone
-        self._max_cached_bytes = max_cached_bytes
         self._cache: OrderedDict[_Key, _Cached] = OrderedDict()
         self._cached_bytes = 0
         self._next: _Key | None = None
@@ -179,7 +177,7 @@ class Rereader:
         size = _OVERHEAD + (len(message.value() or b"") if message is not None else 0)
         self._cache[key] = _Cached(message, size)
         self._cached_bytes += size
-        while self._cached_bytes > self._max_cached_bytes and len(self._cache) > 1:
+        while self._cached_bytes > MAX_CACHE_BYTES and len(self._cache) > 1:
             _, oldest = self._cache.popitem(last=False)
             self._cached_bytes -= oldest.size
 

@@ -76,7 +76,6 @@ def single_value(
     unit: str,
     steps: Steps = PLAIN,
     *,
-    width: int = 4,
     states: States | None = None,
 ) -> stat.Panel:
     """One large number for the whole time range."""
@@ -85,7 +84,7 @@ def single_value(
         .title(title)
         .description(description)
         .datasource(SOURCE)
-        .span(width)
+        .span(4)
         .height(STAT_HEIGHT)
     )
     panel = (
@@ -197,16 +196,14 @@ def timeline(
     )
 
 
-def distribution(
-    title: str, description: str, unit: str, query: Query, *, width: int = 12
-) -> heatmap.Panel:
+def distribution(title: str, description: str, unit: str, query: Query) -> heatmap.Panel:
     """The buckets of a histogram over time, with exemplars as points."""
     panel = (
         heatmap.Panel()
         .title(title)
         .description(description)
         .datasource(SOURCE)
-        .span(width)
+        .span(12)
         .height(HEIGHT)
     )
     panel = (

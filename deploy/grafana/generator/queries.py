@@ -109,16 +109,15 @@ def quantile(q: float, histogram: str, matchers: str, by: str = "") -> str:
     return f"histogram_quantile({q:g}, {rate(f'{histogram}_bucket', matchers, labels)})"
 
 
-def weighted_mean(mean: str, samples: str, by: str = SERIES) -> str:
-    """The mean over all collectors of gauges that are means, weighted by their samples."""
-    counted = f"{samples}{{{OF_SCORE}}}"
-    return f"sum by ({by}) ({mean}{{{OF_SCORE}}} * {counted}) / sum by ({by}) ({counted})"
-
-
 RESULTS_URL = "results_url"
 """The name of the variable with the address of the collector's pages."""
 
-WINDOW_MEAN = weighted_mean("pathgauge_score_window_mean", "pathgauge_score_window_samples")
+_SAMPLES = f"pathgauge_score_window_samples{{{OF_SCORE}}}"
+WINDOW_MEAN = (
+    f"sum by ({SERIES}) (pathgauge_score_window_mean{{{OF_SCORE}}} * {_SAMPLES})"
+    f" / sum by ({SERIES}) ({_SAMPLES})"
+)
+"""The mean over all collectors of gauges that are means, weighted by their samples."""
 
 
 def datasource() -> DatasourceVariable:
@@ -141,12 +140,10 @@ def results_url() -> TextBoxVariable:
     )
 
 
-def multi_value_variable(label: str, query: str, name: str = "") -> QueryVariable:
+def multi_value_variable(label: str, query: str) -> QueryVariable:
     """A variable with multiple selection and *All*."""
     everything = VariableOption(selected=True, text=["All"], value=["$__all"])
-    variable = (
-        QueryVariable(name or label).label(label.capitalize()).datasource(SOURCE).query(query)
-    )
+    variable = QueryVariable(label).label(label.capitalize()).datasource(SOURCE).query(query)
     variable = (
         variable.definition(query)
         .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)

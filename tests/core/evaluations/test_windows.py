@@ -477,10 +477,8 @@ def test_a_refill_keeps_only_evaluations_that_fit_into_a_window() -> None:
     assert len(windows) == 4
 
 
-def of_versions(
-    windows: Windows, now: float = 0
-) -> dict[tuple[str, str | None], tuple[float, ...]]:
-    return {(window.metric, window.version): window.values for window in windows.snapshot(now)}
+def of_versions(windows: Windows) -> dict[tuple[str, str | None], tuple[float, ...]]:
+    return {(window.metric, window.version): window.values for window in windows.snapshot(0)}
 
 
 def test_each_version_has_an_additional_window() -> None:

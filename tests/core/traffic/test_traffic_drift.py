@@ -59,11 +59,9 @@ def observe(
     ]
 
 
-def until_episode(
-    drift: TrafficDrift, runs: Iterable[Run], version: str | None = None
-) -> EpisodeChange:
+def until_episode(drift: TrafficDrift, runs: Iterable[Run]) -> EpisodeChange:
     for at, names in runs:
-        for change in drift.observe("", "planner", version, names, at):
+        for change in drift.observe("", "planner", None, names, at):
             return change
     raise AssertionError("no episode")
 
