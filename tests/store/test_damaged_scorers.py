@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,22 +23,7 @@ from pathgauge.collector.store.sqlite.files import DATABASE
 from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import trace_id
 from support.scorer_state import view
-from support.scorers import SOME_STATE, Scorers, agent_span, request, run
-
-
-def folders(main: Path) -> int:
-    return sum(path.name.startswith("scorers-") for path in main.iterdir())
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Scorers]:
-    """A collector with some state, which was stopped."""
-    running = Scorers(tmp_path / "data")
-    running.start(2)
-    run(running, SOME_STATE)
-    running.stop()
-    yield running
-    running.stop()
+from support.scorers import SOME_STATE, Scorers, agent_span, folders, request, run
 
 
 def test_a_store_in_use_is_not_moved(running: Scorers) -> None:

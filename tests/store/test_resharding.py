@@ -37,6 +37,7 @@ from support.scorers import (
     TRACES,
     Scorers,
     agent_span,
+    folders,
     is_turn,
     logs_request,
     request,
@@ -235,21 +236,6 @@ def test_a_crash_at_any_step_leaves_either_the_old_or_the_new_state(
 
 def copied(folder: Path, to: Path) -> Path:
     return Path(shutil.copytree(folder, to))
-
-
-def folders(main: Path) -> int:
-    return sum(path.name.startswith("scorers-") for path in main.iterdir())
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Scorers]:
-    """A collector with some state, which was stopped."""
-    running = Scorers(tmp_path / "data")
-    running.start(2)
-    run(running, SOME_STATE)
-    running.stop()
-    yield running
-    running.stop()
 
 
 def test_without_a_change_nothing_is_opened_for_writing(running: Scorers) -> None:

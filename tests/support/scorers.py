@@ -56,6 +56,11 @@ def is_turn(invocation: Invocation) -> bool:
     return REFERENCES.multi_turn(invocation) is not None and bool(invocation.conversation_id)
 
 
+def folders(main: Path) -> int:
+    """How many folders of scorers a store has."""
+    return sum(path.name.startswith("scorers-") for path in main.iterdir())
+
+
 def agent_span(
     name: str,
     *,

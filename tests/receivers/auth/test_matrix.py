@@ -6,29 +6,15 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-from collections.abc import AsyncIterator
 
 import grpc
 import pytest
-import pytest_asyncio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from pathgauge.collector.receivers.grpc import TRACE_SERVICE
-from support.guarded import READER, UNKNOWN, WORKLOAD, A, B, Guarded, Port, running
+from support.guarded import READER, UNKNOWN, WORKLOAD, A, B, Guarded, Port
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(name="tokens", scope="module", loop_scope="module")
-async def _tokens(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
-    async for site in running(Guarded(tmp_path_factory.mktemp("tokens"), mutual=False)):
-        yield site
-
-
-@pytest_asyncio.fixture(name="mutual", scope="module", loop_scope="module")
-async def _mutual(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
-    async for site in running(Guarded(tmp_path_factory.mktemp("mutual"), mutual=True)):
-        yield site
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,9 @@ docs/instrumenting.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (
     OTLPSpanExporter as GrpcSpanExporter,
 )
@@ -19,24 +17,12 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import (
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from support.certificates import Client
-from support.guarded import UNKNOWN, A, B, Guarded, running
+from support.guarded import UNKNOWN, A, B, Guarded
 from support.turns import script, turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 EXPORTERS: dict[str, type[SpanExporter]] = {"grpc": GrpcSpanExporter, "http": HttpSpanExporter}
-
-
-@pytest_asyncio.fixture(name="tokens", scope="module", loop_scope="module")
-async def _tokens(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
-    async for site in running(Guarded(tmp_path_factory.mktemp("tokens"), mutual=False)):
-        yield site
-
-
-@pytest_asyncio.fixture(name="mutual", scope="module", loop_scope="module")
-async def _mutual(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Guarded]:
-    async for site in running(Guarded(tmp_path_factory.mktemp("mutual"), mutual=True)):
-        yield site
 
 
 async def export(
