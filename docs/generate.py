@@ -88,13 +88,8 @@ def names_table() -> str:
 def _names(known: Any) -> Iterator[str]:
     yield from ("", f"### {known['from']}", "", "| there | here, under `criteria` |", "|---|---|")
     for one in known["names"]:
-        name = (
-            one["name"]
-            if "`" in one["name"]
-            else f"`{one['name']}`"
-            if " " not in one["name"]
-            else one["name"]
-        )
+        is_name = not {"`", " "} & set(one["name"])
+        name = f"`{one['name']}`" if is_name else one["name"]
         yield (
             f"| {name} |"
             f" `{yaml_flow(one['criterion'])[1:-1]}`{': ' + one['note'] if 'note' in one else ''} |"

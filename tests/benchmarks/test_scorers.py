@@ -269,15 +269,10 @@ class Cost:
         self.too_long = scoring().reason == "too_long"
 
     def __str__(self) -> str:
-        return (
-            "too long"
-            if self.too_long
-            else (
-                f"{self.seconds * 1e6:,.1f}"
-                if self.seconds < 1e-3
-                else f"{self.seconds * 1e6:,.0f}"
-            )
-        )
+        if self.too_long:
+            return "too long"
+        decimals = 1 if self.seconds < 1e-3 else 0
+        return f"{self.seconds * 1e6:,.{decimals}f}"
 
 
 @contextmanager

@@ -231,13 +231,10 @@ def test_every_query_uses_the_variables_of_its_dashboard(board: str, expr: str) 
         chosen = [("job", "job"), ("instance", "instance")]
     offered = {variable["name"] for variable in variables(board)}
     for name, matchers in SELECTOR.findall(expr):
-        has = (
-            {"job", "instance"}
-            if name in OTHERS - {"ALERTS"}
-            else set()
-            if name == "ALERTS"
-            else labels_of(name)
-        )
+        if name == "ALERTS":
+            has = set()
+        else:
+            has = {"job", "instance"} if name in OTHERS else labels_of(name)
         wanted = {
             f'{label}=~"${variable}"'
             for label, variable in chosen

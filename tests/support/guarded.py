@@ -116,12 +116,10 @@ class Guarded(Intake):
         """What is answered: a status, or `no connection`."""
         if port == "grpc":
             return await self._export(client, token, OTLP_SERVICE[signal])
-        where, body = (
-            (path, None)
-            if port == "metrics"
-            else (OTLP_PATH[signal], SPANS if signal == "traces" else b"")
-        )
-        return str((await asyncio.to_thread(self.request, port, where, body, client, token))[0])
+        body: bytes | None = None
+        if port == "http":
+            path, body = OTLP_PATH[signal], SPANS if signal == "traces" else b""
+        return str((await asyncio.to_thread(self.request, port, path, body, client, token))[0])
 
     def request(
         self, port: Port, path: str, body: bytes | None, client: Client, token: str | None

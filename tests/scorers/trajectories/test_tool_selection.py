@@ -204,9 +204,10 @@ def test_values_are_those_of_multisets(actual: list[str], expected: list[str]) -
     common = (made & asked).total()
     tools = made | asked
     by_tool = [2 * min(made[tool], asked[tool]) / (made[tool] + asked[tool]) for tool in tools]
+    recall_of_nothing = None if actual else 1.0
     wanted = [
         common / len(actual) if actual else float(not expected),
-        common / len(expected) if expected else (None if actual else 1.0),
+        common / len(expected) if expected else recall_of_nothing,
         common / max(len(actual), len(expected)) if tools else 1.0,
         sum(by_tool) / len(by_tool) if by_tool else 1.0,
     ]
