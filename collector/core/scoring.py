@@ -39,9 +39,9 @@ class Scoring:
         telemetry: InternalTelemetry,
         judging: WhetherJudged | None,
         synthetic_tenants: Set[str],
-        shadow: Shadow | None = None,
+        shadow: Shadow | None,
         *,
-        judging_in_shadow: WhetherJudged | None = None,
+        judging_in_shadow: WhetherJudged | None,
     ) -> None:
         """`Pipeline` documents the arguments."""
         self.configure(evaluator, shadow)

@@ -18,11 +18,10 @@ from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgme
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.judging.lane import Lane
-from pathgauge.collector.judging.queue import MAX_QUEUE_BYTES, Capacity, OnJudged
+from pathgauge.collector.judging.queue import Capacity, OnJudged
 from pathgauge.collector.judging.sampling import Sampling
 from pathgauge.collector.judging.spend import Spending
 from pathgauge.collector.sinks.prometheus.judge_metrics import SHADOW
-from pathgauge.scorers.judges.model_client.cache import MAX_BYTES as MAX_CACHE_BYTES
 from pathgauge.scorers.judges.model_client.settings import BudgetLimits, Settings
 from pathgauge.scorers.types import Invocation
 
@@ -41,9 +40,9 @@ class Judging(Collector):
         on_judged: OnJudged,
         unjudged: frozenset[str],
         *,
-        shadow_budget: JudgeBudget | None = None,
-        max_queue_bytes: int = MAX_QUEUE_BYTES,
-        max_cache_bytes: int = MAX_CACHE_BYTES,
+        shadow_budget: JudgeBudget | None,
+        max_queue_bytes: int,
+        max_cache_bytes: int,
     ) -> None:
         """`on_judged` is called in the thread of the judges. `unjudged` are tenants whose traces
         are not judged. Without `shadow_budget`, none are asked in shadow.

@@ -93,7 +93,7 @@ def http_app(
     telemetry: InternalTelemetry,
     limits: ReceiverLimits,
     retry_after: float,
-    authenticate: Authenticate = anonymous,
+    authenticate: Authenticate,
 ) -> Starlette:
     """The receiver as an ASGI application."""
     exports = _Exports(

@@ -26,7 +26,7 @@ from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Caps, Terms
 from pathgauge.collector.receivers.server.strict_http import InvalidRequest
 from pathgauge.collector.service.canary import TENANT, Canary, Send, over_socket, within
-from pathgauge.collector.service.cluster.roles import ALL, Role
+from pathgauge.collector.service.cluster.roles import Role
 from pathgauge.collector.service.components import build_redactor
 from pathgauge.collector.service.connections import PAGES
 from pathgauge.collector.service.control_socket import ControlServer
@@ -58,8 +58,8 @@ class Endpoints:
         *,
         canary: Canary | None,
         unready: Callable[[], list[str]],
-        roles: frozenset[Role] = ALL,
-        database: Reading | None = None,
+        roles: frozenset[Role],
+        database: Reading | None,
     ) -> None:
         """`unready` returns the reasons for which the collector accepts no spans. Only a gateway
         has receivers, only a gauge pages for people. `database` opens results that are not in a

@@ -90,7 +90,7 @@ class Cleaning:
         self,
         retention: Retention,
         windows: WindowBounds,
-        clean_evidence: Callable[[Connection, float, int], int] = lambda *_: 0,
+        clean_evidence: Callable[[Connection, float, int], int],
     ) -> None:
         """Results that `windows` need after a restart are kept, unless too much is kept in all.
 

@@ -173,7 +173,7 @@ class Evaluator:
             return () if session else found
         return tuple(c for c in found if scores_sessions(c.scorer) is session)
 
-    def judges_for(self, match: Match, *, session: bool = False) -> tuple[Criterion, ...]:
+    def judges_for(self, match: Match, *, session: bool) -> tuple[Criterion, ...]:
         """The criteria among `criteria_for` that ask a model."""
         criteria = self.criteria_for(match, session=session)
         return tuple(criterion for criterion in criteria if asks_model(criterion.scorer))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.partitioning import WHOLE, Partition
+from pathgauge.collector.core.partitioning import Partition
 from pathgauge.collector.core.pipeline_events import (
     ForwardedTurn,
     Judged,
@@ -44,8 +44,8 @@ class SessionTracking:
         scoring: Scoring,
         references: ReferenceSet,
         telemetry: InternalTelemetry,
-        untracked: Set[str] = frozenset(),
-        partition: Partition = WHOLE,
+        untracked: Set[str],
+        partition: Partition,
     ) -> None:
         """Conversations of the tenants `untracked` have no sessions."""
         self.sessions = sessions

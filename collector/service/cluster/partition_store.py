@@ -76,7 +76,7 @@ class PartitionStore:
         *,
         on_lost: Callable[[], None],
         on_purge: Callable[[Purge], None],
-        on_reached: Callable[[float], None] = lambda reached: None,
+        on_reached: Callable[[float], None],
         on_dropped: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:

@@ -50,7 +50,7 @@ class JournalReader:
         folder: Path,
         quarantine: Callable[[int, str], None],
         handle: Callable[[sqlite3.Error], None],
-        max_cached_bytes: int = MAX_CACHE_BYTES,
+        max_cached_bytes: int,
     ) -> None:
         """`quarantine` gets the number of a damaged row and the reason; `handle` gets errors of the
         database.
