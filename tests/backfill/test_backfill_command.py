@@ -93,9 +93,7 @@ def test_a_finished_backfill_that_is_repeated_changes_nothing(
     assert len(described) == len(set(described))
 
 
-def test_the_ordinary_commands_read_the_store(
-    backfill: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ordinary_commands_read_the_store(backfill: Run, tmp_path: Path) -> None:
     assert backfill().exit_code == 0
     read = ("results", "--config", str(tmp_path / "pathgauge.yaml"), "--all", "--json")
     found = CliRunner().invoke(app, [*read, "--since", "2025-10-01"])
@@ -261,9 +259,7 @@ def test_a_period_begins_in_1970_and_ends_now_at_the_latest(backfill: Run, tmp_p
     assert begin - 1 < position["until"] / 1e9 <= time.time()
 
 
-def test_redaction_and_tenants_apply_to_the_past(
-    traces: str, backfill: Run, tmp_path: Path
-) -> None:
+def test_redaction_and_tenants_apply_to_the_past(backfill: Run, tmp_path: Path) -> None:
     tenants = {
         "shop": {"token_file": "shop"},
         "desk": {"token_file": "desk"},

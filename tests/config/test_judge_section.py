@@ -329,9 +329,7 @@ def test_a_problem_is_reported_with_its_position(
 
 
 @pytest.mark.parametrize("key", ["sk-0123\n", " sk-0123", "sk-\u00e90123", "sk-\x070123"])
-def test_an_invalid_api_key_is_an_error_that_does_not_quote_it(
-    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_api_key_is_an_error_that_does_not_quote_it(key: str, tmp_path: Path) -> None:
     file = tmp_path / "pathgauge.yaml"
     file.write_text(
         "judge: {model: m, providers: {openai: {api_key: '${env:KEY}'}}}\n", encoding="utf-8"

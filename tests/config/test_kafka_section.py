@@ -29,7 +29,7 @@ def message(text: str, folder: Path) -> str:
     return str(caught.value)
 
 
-def test_it_is_off_by_default(tmp_path: Path) -> None:
+def test_it_is_off_by_default() -> None:
     assert config.load().kafka is None
 
 

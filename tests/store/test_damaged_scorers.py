@@ -104,7 +104,7 @@ def test_what_an_earlier_version_has_damaged_is_left_out(running: Scorers) -> No
     assert after.unprocessed == before.unprocessed
 
 
-def test_a_folder_that_cannot_be_written_to_leaves_the_old_state(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_to_leaves_the_old_state() -> None:
     nobody = 65534
     if os.geteuid() != 0:
         pytest.skip("needs the rights to become another user")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import yaml
 from starlette.testclient import TestClient
@@ -74,5 +72,5 @@ def test_runs_of_several_tenants_are_not_mixed(pages: TestClient) -> None:
     )
 
 
-def test_another_file_does_not_exist(pages: TestClient, tmp_path: Path) -> None:
+def test_another_file_does_not_exist(pages: TestClient) -> None:
     assert pages.get("/references/proposal/other.yaml?scenario=new").status_code == 404
