@@ -6,7 +6,7 @@ and `opentelemetry-sdk`, not pathgauge: copy it into your service, or import it 
 
     provider.add_span_processor(ScenarioSpanProcessor())
 
-    with scenario("refund-damaged-item", turn=0, run="2026-11-21"):
+    with scenario("refund_damaged", turn=0, run="2026-11-21"):
         agent.run("My parcel arrived damaged, I want my money back.")
 
 The id is carried in two ways:
@@ -25,7 +25,7 @@ inside the block here, and `extract` there. Instrumented clients and servers do 
 without tracing gets its current span from a provider that exports nothing:
 
     tracer = TracerProvider().get_tracer("probe")
-    with tracer.start_as_current_span("probe"), scenario("refund-damaged-item"):
+    with tracer.start_as_current_span("probe"), scenario("refund_damaged"):
         inject(headers)
 
 Every instrumented request that leaves the block carries the values, whoever receives it. Do not put

@@ -54,7 +54,7 @@ def run(folder: Path, *command: str) -> str:
 @pytest.mark.slow
 def test_the_tests_of_the_page_pass(project: Path) -> None:
     output = run(project, "-m", "pytest", "-v", "-p", "no:cacheprovider")
-    assert "test_the_agent_does_what_the_reference_says[refund-damaged-item] PASSED" in output
+    assert "test_the_agent_does_what_the_reference_says[refund_damaged] PASSED" in output
     assert "4 passed" in output
     assert output.endswith("exit 0")
 
@@ -81,7 +81,7 @@ def test_the_functions_of_the_page_work_with_the_exporter_of_the_other_page(proj
         f"{EXPORTER}\nfrom pathgauge import ScenarioSpanProcessor, scenario\n"
         "from agent import refund\n"
         "provider.add_span_processor(ScenarioSpanProcessor())\n"
-        "with scenario('refund-damaged-item'):\n    refund('My parcel!')\n"
+        "with scenario('refund_damaged'):\n    refund('My parcel!')\n"
         "provider.shutdown()\n"
     )
     (project / "traced.py").write_text(agent)

@@ -20,7 +20,7 @@ def test_the_configuration_and_the_reference_work_together(tmp_path: Path) -> No
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     in_force = active.resolve(config.load(tmp_path / "pathgauge.yaml"))
-    assert [reference.scenario_id for reference in in_force.references] == ["refund-damaged-item"]
+    assert [reference.scenario_id for reference in in_force.references] == ["refund_damaged"]
     assert [criterion.name for criterion in in_force.evaluator.criteria] == [
         "tool_trajectory_avg_score",
         "response_match_score",
@@ -32,3 +32,8 @@ def test_everything_that_the_table_calls_a_scorer_is_one() -> None:
     table = re.search(r"^\| about .*?\n\n", README, re.MULTILINE | re.DOTALL)
     assert table is not None
     assert set(re.findall(r"`(\w+)`", table.group())) < set(SCORERS)
+
+
+def test_the_number_of_scorers_is_that_of_the_installed_ones() -> None:
+    judges = [path for path in SCORERS.values() if path.startswith("pathgauge.scorers.judges.")]
+    assert f"There are {len(SCORERS)} scorers. {len(judges)} of them ask a model;" in README
