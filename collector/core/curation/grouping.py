@@ -52,8 +52,6 @@ class Group:
     """The runs of one scenario."""
 
     scenario_id: str
-    has_id: bool
-    """Whether the telemetry has the scenario id."""
     turns: list[list[Run]] = field(default_factory=list)
     """Of each turn the runs, in the same order in each."""
     notes: list[str] = field(default_factory=list)
@@ -125,7 +123,7 @@ def _conversations(scenario: str, observed: Sequence[Observed]) -> Group:
     conversations = [_in_order(turns) for turns in found.values()]
     lengths = Counter(map(len, conversations))
     usual = max(lengths, key=lambda length: (lengths[length], length))
-    group = Group(scenario, has_id=True)
+    group = Group(scenario)
     others = len(conversations) - lengths[usual]
     if others:
         group.notes.append(f"{others} conversations left out that have not {usual} turns")
@@ -193,7 +191,7 @@ class _Similar:
             taken.add(name)
             note = "the traffic has no scenario id: set this one, or scenario.match_user_input"
             runs = list(map(_run, kind.observed))
-            found.append(Group(name, has_id=False, turns=[runs], notes=[note]))
+            found.append(Group(name, turns=[runs], notes=[note]))
         return found
 
 

@@ -256,7 +256,8 @@ def test_runs_without_a_scenario_id_are_grouped_by_input_and_tools() -> None:
         ("refund-the-order-euros-please", 12),
         ("where-order", 12),
     ]
-    assert not any(one.has_id for one in groups)
+    note = "the traffic has no scenario id: set this one, or scenario.match_user_input"
+    assert [one.notes for one in groups] == [[note], [note]]
 
 
 @pytest.mark.parametrize(
