@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
-from pathgauge.collector.store import Progress
+from pathgauge.collector.store import Progress, outbox
+from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.resharding import (
-    delete_left_publications,
     left_publications,
     reshard,
 )
@@ -278,7 +278,7 @@ def test_publications_that_were_left_are_read_once(running: Scorers) -> None:
     left = left_publications(running.main, 0, 1)
     assert len(left) == 1
     with closing(sqlite3.connect(running.main / DATABASE)) as connection, connection:
-        delete_left_publications(connection, left[0].id)
+        outbox.delete(connection, Acknowledged(publication=left[0].id))
     reshard(running.main, 3)
     others = left_publications(running.main, 0, 1 << 20)
     published = [int(body) for _, body, _ in (*left, *others)] + running.read_publications

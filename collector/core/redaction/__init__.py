@@ -22,7 +22,6 @@ from pathgauge.collector.core.redaction.replace import RedactionCounts, Replacem
 from pathgauge.collector.core.redaction.rules import (
     MASK_ALL,
     Action,
-    DetectorName,
     KeyActions,
     KeyRule,
     Rules,
@@ -32,7 +31,6 @@ from pathgauge.collector.core.redaction.values import Values
 __all__ = [
     "MASK_ALL",
     "Action",
-    "DetectorName",
     "KeyRule",
     "Redacted",
     "RedactionCounts",

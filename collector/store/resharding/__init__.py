@@ -24,7 +24,6 @@ from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.resharding import leftovers, shape as shapes, spending
 from pathgauge.collector.store.resharding.in_transit import TurnsInTransit
 from pathgauge.collector.store.resharding.leftovers import (
-    delete_left_publications,
     left_publications,
 )
 from pathgauge.collector.store.resharding.requests import RequestMover
@@ -35,7 +34,7 @@ from pathgauge.collector.store.resharding.target import Target, created
 from pathgauge.collector.store.sqlite import damage, files, recovery
 from pathgauge.scorers.types import Invocation
 
-__all__ = ["delete_left_publications", "left_publications", "reshard"]
+__all__ = ["left_publications", "reshard"]
 
 _log = structlog.get_logger(__name__)
 

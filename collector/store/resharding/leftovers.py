@@ -30,11 +30,6 @@ def left_publications(main: Path, after: int, max_bytes: int) -> list[Outgoing]:
     return OutboxReader(main).publications(after, max_bytes)
 
 
-def delete_left_publications(connection: Connection, up_to: int) -> None:
-    """Delete those that were applied, in the transaction of their results."""
-    connection.execute("DELETE FROM publications WHERE id <= ?", (up_to,))
-
-
 def leave(main: Connection, scorers: Sequence[Source]) -> None:
     """Write what these scorers leave, in the transaction that puts others in their place."""
     read = outbox.published(main)
