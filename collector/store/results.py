@@ -47,13 +47,6 @@ _FOUND_BY = "verdict, category, signature, conversation"
 """Columns for queries. They repeat what is in the body, so the checksum does not need them."""
 
 
-def write(connection: Connection, progress: Progress) -> journal.Released:
-    """Write `progress` in the caller's transaction; returns which journal rows it deleted."""
-    write_results(connection, progress)
-    write_counts(connection, progress.counts)
-    return write_state(connection, progress)
-
-
 def write_results(connection: Connection, progress: Progress) -> Set[int]:
     """Write evaluations, results of judges and withdrawals, in the caller's transaction; returns
     the indexes of those outcomes that a newer revision replaces.

@@ -158,7 +158,9 @@ class Collector:
             self.run.take(events[-len(new) :] if new else [])
         self.run.now = until
         changes = self.core.changes()
-        results.write(self.store, Progress(0, self.run.now, 0.0, events, changes))
+        progress = Progress(0, self.run.now, 0.0, events, changes)
+        results.write_results(self.store, progress)
+        results.write_state(self.store, progress)
 
     def stop(self) -> Run:
         """What the store holds at the end."""

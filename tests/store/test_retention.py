@@ -276,7 +276,7 @@ def test_traces_that_cannot_come_back_are_forgotten_from_the_oldest(tmp_path: Pa
             TraceSnapshot(("", name), (), 0, 0, closed_at=1.0) for name in ("older", "newest")
         ]
         standings = (read, recent, given_up, waits, *newest)
-        results.write(
+        results.write_state(
             connection,
             Progress(
                 0, 0.0, 0.0, changes=Changes(tuple(StoredTrace(one, {}) for one in standings))

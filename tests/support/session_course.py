@@ -177,7 +177,9 @@ class Course:
     def commit(self) -> None:
         """Write everything that happened."""
         changes = self.core.changes()
-        results.write(self.store, Progress(self._row, self.now, 0.0, self._events, changes))
+        progress = Progress(self._row, self.now, 0.0, self._events, changes)
+        results.write_results(self.store, progress)
+        results.write_state(self.store, progress)
         for event in self._events:
             if isinstance(event, Evaluation) and event.session and not event.revision:
                 self.counted.append(event.key[1])

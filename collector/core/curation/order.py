@@ -18,8 +18,6 @@ _OF_A_WAY = 2
 any order come in each order more often.
 """
 
-_Before = Mapping[tuple[Step, Step], set[int]]
-
 
 def rare_orders(runs: Runs, numbers: Sequence[int], share: float) -> Iterator[Cut]:
     """Runs with two steps in the order that is rare."""

@@ -6,8 +6,6 @@ No record makes it raise. A span or log record that was changed gets the attribu
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer as Repeated
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValueList
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
@@ -28,8 +26,6 @@ from pathgauge.collector.core.redaction.values import DroppedError, Values
 
 _TRACESTATE_MEMBER = "pathgauge="
 """This `tracestate` member has the scenario id. It is not content."""
-
-RecordT = TypeVar("RecordT", Span, LogRecord)
 
 
 class Records:
