@@ -1,5 +1,5 @@
 """Commands about the collector itself: run it, demonstrate it, check its configuration, purge its
-store.
+store or move it into a cluster.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Runs the core over trace files without a service: replay, gate, record, judge check."""
+"""The core without a service, over trace files: replay, gate, record, learn, lint, judge check."""

@@ -1,1 +1,3 @@
-"""Prints results: tables, JUnit XML, JSON, and trajectories side by side."""
+"""Prints results: tables, reports in HTML and Markdown, JUnit XML, JSON, CSV, and trajectories side
+by side.
+"""

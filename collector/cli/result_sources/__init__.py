@@ -1,1 +1,1 @@
-"""Where `pathgauge results` reads: the store of a collector, or the API of a running one."""
+"""Where commands read stored results: the store of a collector, or the API of a running one."""

@@ -1,4 +1,4 @@
-"""What `pathgauge results` and `pathgauge verdict` ask, wherever the answers come from. The answers
+"""What commands ask about stored results, wherever the answers come from. The answers
 are those of the API, so that they are printed by the same code.
 """
 
