@@ -1,5 +1,5 @@
-"""What commands ask about stored results, wherever the answers come from. The answers
-are those of the API, so that they are printed by the same code.
+"""What commands ask about stored results, wherever the answers come from. The answers are those of
+the API, so that they are printed by the same code.
 """
 
 from __future__ import annotations
