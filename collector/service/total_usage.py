@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pathgauge.collector.core.usage import PipelineUsage
@@ -27,18 +28,22 @@ def total(usages: Sequence[CollectorUsage], results: Usage) -> CollectorUsage:
 
 def _stores(usages: Sequence[Usage]) -> Usage:
     worst = min(usages, key=lambda one: _WORST_FIRST.index(one.state))
-    removed: dict[Removal, int] = {}
-    for usage in usages:
-        for reason, results in usage.results_removed.items():
-            removed[reason] = removed.get(reason, 0) + results
     return replace(
         worst,
         in_flight=sum(one.in_flight for one in usages),
         used=sum(one.used for one in usages),
         capacity=sum(one.capacity for one in usages),
         kept=sum(one.kept for one in usages),
-        results_removed=removed,
+        results_removed=_by_reason(one.results_removed for one in usages),
+        feedback_removed=_by_reason(one.feedback_removed for one in usages),
         write_ahead=sum(one.write_ahead for one in usages),
         requests=sum(one.requests for one in usages),
         quarantined=sum(one.quarantined for one in usages),
     )
+
+
+def _by_reason(removed: Iterable[Mapping[Removal, int]]) -> Mapping[Removal, int]:
+    total: Counter[Removal] = Counter()
+    for one in removed:
+        total.update(one)
+    return total
