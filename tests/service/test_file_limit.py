@@ -19,6 +19,7 @@ import pytest
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.service.connections import wanted_connections, with_connections
+from pathgauge.collector.service.file_limit import fit_connections
 from support.limited import few_files
 from support.running import Collector, until
 from support.turns import otlp, script, turn
@@ -73,6 +74,14 @@ def test_connections_fit_into_the_limit_on_open_files(soft: int, hard: int, expe
         check=True,
     )
     assert done.stdout.strip() == expected
+
+
+def test_a_low_limit_allows_no_more_connections_than_are_configured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (128, 128))
+    wanted = {"grpc": 8, "http": 4, "metrics": 2}
+    assert fit_connections(wanted) == wanted
 
 
 @pytest.mark.parametrize(
