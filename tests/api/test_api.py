@@ -145,6 +145,19 @@ def test_unknown_scenarios_are_listed_by_number() -> None:
     }
 
 
+def test_a_tenant_sees_its_own_unknown_scenarios_and_no_count_of_all(tmp_path: Path) -> None:
+    unknown = [UnknownScenario(tenant, "refnd", ("refund",), 2) for tenant in ("north", "south")]
+    api = client(sources(None, unknown=unknown), with_tokens(tmp_path))
+    found = get(api, "/summary", authorization=f"Bearer {NORTH}")
+    assert found["unmatched"] == {
+        "scenarios": [
+            {"tenant": "north", "scenario_id": "refnd", "invocations": 2, "closest": ["refund"]}
+        ],
+        "further_invocations": 0,
+    }
+    assert found["telemetry"] is None
+
+
 def current(
     scenario: str, mean: float, version: str | None = None, samples: int = 20
 ) -> CurrentScore:
