@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
+import structlog
 from confluent_kafka import KafkaError, Message
 
+_log = structlog.get_logger(__name__)
+
 _TOO_LARGE = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
+_LOG_INTERVAL_S = 10.0
+"""What keeps a broker from taking records usually concerns all of them."""
 
 
 class Request:
@@ -47,6 +54,7 @@ class Request:
             self.too_large += members
         else:
             self._is_durable = False
+            self._deliveries.log(error)
 
 
 class Deliveries:
@@ -54,6 +62,16 @@ class Deliveries:
 
     def __init__(self) -> None:
         self.completed: list[tuple[Request, bool]] = []
+        self._log_at = -math.inf
+
+    def log(self, error: KafkaError) -> None:
+        """Log why a record is not durable, but not for each of them."""
+        now = time.monotonic()
+        if now >= self._log_at:
+            self._log_at = now + _LOG_INTERVAL_S
+            _log.warning(
+                "a record did not reach Kafka; its sender is told to retry", error=error.str()
+            )
 
     def resolve(self) -> bool:
         """Report them, each event loop at once. Returns whether one of them is durable."""

@@ -178,12 +178,12 @@ async def test_a_full_queue_tells_senders_to_retry(broker: Broker) -> None:
 async def test_without_a_broker_senders_are_told_to_retry_before_they_give_up(
     broker: Broker,
 ) -> None:
-    with log(broker) as running:
+    with capture_logs() as lines, log(broker) as running:
         assert await asyncio.to_thread(until, lambda: running.kafka.health().reachable)
         broker.kill()
         try:
             began = time.monotonic()
-            assert not await running.kafka.accept(spans_batch(1))
+            assert not await running.kafka.accept(spans_batch(1, 2, 3))
             assert time.monotonic() - began < 9.5
             assert await asyncio.to_thread(until, lambda: running.kafka.health().reason)
         finally:
@@ -192,6 +192,8 @@ async def test_without_a_broker_senders_are_told_to_retry_before_they_give_up(
         assert await asyncio.to_thread(until, lambda: running.kafka.health().reachable)
         assert await running.kafka.accept(spans_batch(2))
         assert (await asyncio.to_thread(running.kafka.health)).reason == ""
+    untaken = [line for line in lines if line["event"].startswith("a record did not reach Kafka")]
+    assert [line["error"] for line in untaken] == ["Local: Message timed out"]
 
 
 async def test_what_was_acknowledged_survives_a_kill_of_the_broker(broker: Broker) -> None:
