@@ -14,7 +14,7 @@ from pathgauge.collector.config.kafka import OWN_SETTINGS
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.partitioning import partition_of_trace
-from pathgauge.collector.receivers.kafka import LogError, consumer as consuming
+from pathgauge.collector.receivers.kafka import LogError, consumer as consuming, rereading
 from pathgauge.collector.receivers.kafka.lanes import FRESH_S
 from pathgauge.collector.receivers.kafka.partition_source import Position
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
@@ -388,7 +388,7 @@ def test_a_small_cache_loses_nothing(broker: Broker, monkeypatch: pytest.MonkeyP
     produce(cluster, *(spans_batch(n, content=os.urandom(3000)) for n in range(300)))
     with Scorer(cluster) as scorer:
         assert until(lambda: caught_up(scorer))
-        monkeypatch.setattr(scorer.consumer._rereader, "_max_cached_bytes", 4000)
+        monkeypatch.setattr(rereading, "MAX_CACHE_BYTES", 4000)
         places = [(cluster.traces, n) for n in (*range(0, 30, 3), *range(299, -1, -50))]
         found = scorer.source().fetch(places)
         assert [one.offset for one in found] == [offset for _, offset in places]
