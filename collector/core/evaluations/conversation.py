@@ -13,7 +13,6 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
@@ -274,7 +273,11 @@ def mean_with_absent(criterion: Criterion, values: Sequence[float], absent: int)
     """The mean of scores and of `absent` further ones with the worst value; `None` if such are
     needed and the scorer has no worst value.
     """
-    value = worst(criterion.scorer)
     if not absent:
         return mean_of(values)
-    return None if value is None else mean_of((*values, *repeat(value, absent)))
+    value = worst(criterion.scorer)
+    if value is None:
+        return None
+    # Of turns beyond a limit only the number is kept, and it has no bound.
+    total = len(values) + absent
+    return math.fsum((*(one / total for one in values), value * (absent / total)))

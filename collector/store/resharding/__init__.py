@@ -23,9 +23,7 @@ import structlog
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.resharding import leftovers, shape as shapes, spending
 from pathgauge.collector.store.resharding.in_transit import TurnsInTransit
-from pathgauge.collector.store.resharding.leftovers import (
-    left_publications,
-)
+from pathgauge.collector.store.resharding.leftovers import left_publications
 from pathgauge.collector.store.resharding.requests import RequestMover
 from pathgauge.collector.store.resharding.shape import Shape
 from pathgauge.collector.store.resharding.source import DamagedSourceError, Source, locked, opened

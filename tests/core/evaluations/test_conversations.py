@@ -208,6 +208,20 @@ def test_turns_that_are_not_kept_are_counted_in_the_store_until_the_conversation
     assert ended.conversation.result(ended.key).unexpected == 12 + 3
 
 
+def test_the_score_of_a_conversation_takes_no_time_for_turns_that_are_not_kept() -> None:
+    criterion = Criterion("own", ranged(1.0, 5.0, higher_is_better=True), 2.0)
+    conversations = Conversations()
+    conversations.restore(StoredTurn(turn("more", 9), 0.0, dropped_turns=10**15), TALK)
+    conversations.place(turn("first", 1, stated=0), TALK, 0.0)
+    for one, _ in conversations.numbered(0.0):
+        results = (Result(criterion, Score(5.0), "passed"),)
+        conversations.record(one, Evaluation(one.invocation, Match(), results, one.closed_by))
+    [ended] = conversations.drain()
+    result = ended.conversation.result(ended.key)
+    assert result.unexpected == 10**15
+    assert [score.value for score in result.scores] == [pytest.approx(1.0)]
+
+
 def test_turns_stored_by_an_earlier_version_are_numbered_once() -> None:
     conversations = Conversations()
     for name, start in (("b", 2), ("a", 1)):
