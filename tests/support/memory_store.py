@@ -16,6 +16,11 @@ class _Connection(sqlite3.Connection):
 
 def memory_store() -> sqlite3.Connection:
     """An empty store, in which each statement commits."""
-    connection = sqlite3.connect(":memory:", isolation_level=None, factory=_Connection)
+    connection = sqlite3.connect(
+        ":memory:",
+        isolation_level=None,
+        check_same_thread=False,  # the thread that collects garbage closes it
+        factory=_Connection,
+    )
     migrate(connection)
     return connection
