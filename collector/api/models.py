@@ -99,7 +99,7 @@ class ComparedCall(Model):
     """One line of a comparison of expected and actual tool calls."""
 
     mark: Mark
-    """`=` matched, `~` called with other arguments, `-` missing, `+` unexpected."""
+    """`=` matched, `~` other arguments, `?` arguments not recorded, `-` missing, `+` unexpected."""
     expected: str
     actual: str
 

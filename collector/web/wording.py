@@ -27,6 +27,7 @@ STATES: Mapping[State, str] = {
 MARKS: Mapping[Mark, str] = {
     "=": "matched",
     "~": "other arguments",
+    "?": "arguments not recorded",
     "-": "missing",
     "+": "unexpected",
 }

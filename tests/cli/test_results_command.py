@@ -180,7 +180,7 @@ def test_a_result_is_explained(asked: Run) -> None:
         '  =\tfind_order(order="A-1")\tfind_order(order="A-1")\n'
         "  -\ttrack\t\n"
         "\n"
-        "= matched, ~ called with other arguments, - missing, + unexpected\n"
+        "= matched, ~ other arguments, ? arguments not recorded, - missing, + unexpected\n"
         "\n"
     )
 

@@ -144,7 +144,7 @@ def test_details_show_both_trajectories_side_by_side(run: Run, folder: Path) -> 
         "  =\trefund\trefund()",
         "  +\t\tmail()",
         "",
-        "= matched, ~ called with other arguments, - missing, + unexpected",
+        "= matched, ~ other arguments, ? arguments not recorded, - missing, + unexpected",
         "",
     ]
 

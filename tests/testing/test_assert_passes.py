@@ -55,7 +55,7 @@ agent scenario trace 4bf92f3577b34da6a3ce929d0e0e4736
                 +  mail()
   pay()         -
 
-= matched, ~ called with other arguments, - missing, + unexpected"""
+= matched, ~ other arguments, ? arguments not recorded, - missing, + unexpected"""
 
 
 def failure(*arguments: Any, **options: Any) -> str:

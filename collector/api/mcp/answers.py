@@ -138,7 +138,7 @@ class ComparedCall(Part):
     """One line of expected and actual tool calls."""
 
     mark: Mark
-    """`=` matched, `~` called with other arguments, `-` missing, `+` unexpected."""
+    """`=` matched, `~` other arguments, `?` arguments not recorded, `-` missing, `+` unexpected."""
     expected: str | None = None
     actual: str | None = None
 

@@ -24,8 +24,8 @@ from pathgauge.collector.offline.replay import Replayed
 MAX_TEXT_CHARS = 2000
 """Longer texts of users and agents lose their end."""
 
-LEGEND = "= matched, ~ called with other arguments, - missing, + unexpected"
-_MARK_STYLES: dict[Mark, str] = {"=": "", "~": "yellow", "-": "red", "+": "red"}
+LEGEND = "= matched, ~ other arguments, ? arguments not recorded, - missing, + unexpected"
+_MARK_STYLES: dict[Mark, str] = {"=": "", "~": "yellow", "?": "yellow", "-": "red", "+": "red"}
 _FAILED, _UNSCORED, _OTHER = range(3)
 
 
@@ -188,8 +188,8 @@ def _print_rows(compared: Sequence[Row], out: Console) -> None:
 
 def _print_stacked(row: Row, out: Console) -> None:
     style = _MARK_STYLES[row.mark]
-    if row.mark == "~":
-        print_text(out, f"~ expected {row.expected}", indent=2, style=style)
+    if row.mark in ("~", "?"):
+        print_text(out, f"{row.mark} expected {row.expected}", indent=2, style=style)
         print_text(out, f"  actual {row.actual}", indent=2, style=style)
     else:
         print_text(out, f"{row.mark} {row.actual or row.expected}", indent=2, style=style)

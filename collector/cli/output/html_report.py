@@ -26,7 +26,13 @@ MAX_CALLS = 200
 """Lines of one comparison."""
 MAX_OPEN = 20
 """Invocations that are shown without a click."""
-_MARKS: dict[Mark, str] = {"=": "matched", "~": "different", "-": "missing", "+": "unexpected"}
+_MARKS: dict[Mark, str] = {
+    "=": "matched",
+    "~": "different",
+    "?": "unknown",
+    "-": "missing",
+    "+": "unexpected",
+}
 
 
 class _Comparison(NamedTuple):

@@ -120,9 +120,9 @@ def _diff(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows[:MAX_CALLS]:
         if row.mark == "=":
             yield f"  {_line(row.actual)}"
-        if row.mark in ("~", "-"):
+        if row.mark in ("~", "?", "-"):
             yield f"- {_line(row.expected)}"
-        if row.mark in ("~", "+"):
+        if row.mark in ("~", "?", "+"):
             yield f"+ {_line(row.actual)}"
     if len(rows) > MAX_CALLS:
         yield f"  and {len(rows) - MAX_CALLS} more"

@@ -14,8 +14,8 @@ from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.types import ExpectedCall, Json, ReferenceTurn, ToolCall
 
-Mark = Literal["=", "~", "-", "+"]
-"""Matched, called with other arguments, missing, unexpected."""
+Mark = Literal["=", "~", "?", "-", "+"]
+"""Matched, called with other arguments, arguments not recorded, missing, unexpected."""
 
 
 class Call(NamedTuple):
@@ -88,12 +88,14 @@ def _aligned(
     details: Mapping[str, Json], actual: Sequence[ToolCall], expected: Sequence[ExpectedCall]
 ) -> Iterator[AlignedCall]:
     matched, different = details["matched"], details.get("different", ())
+    unknown = details.get("not_recorded", ())
     made = {i: _call(name, actual, i) for i, _, name in matched}
     made |= {i: _call(name, actual, i) for i, name in details["unexpected"]}
     wanted = {j: _call(name, expected, j) for _, j, name in matched}
     wanted |= {j: _call(name, expected, j) for j, name in details["missing"]}
-    partner = {i: j for i, j, *_ in (*matched, *different)}
+    partner = {i: j for i, j, *_ in (*matched, *different, *unknown)}
     differs = {i: tuple(names[0] if names else ()) for i, _, _, *names in different}
+    marks: dict[int, Mark] = {i: "?" for i, *_ in unknown} | dict.fromkeys(differs, "~")
     missing = sorted(set(wanted) - set(partner.values()))
     for i in sorted(made):
         j = partner.get(i)
@@ -102,8 +104,7 @@ def _aligned(
             continue
         while missing and missing[0] < j:
             yield AlignedCall("-", wanted[missing.pop(0)], None)
-        mark: Mark = "~" if i in differs else "="
-        yield AlignedCall(mark, wanted[j], made[i], differs.get(i, ()))
+        yield AlignedCall(marks.get(i, "="), wanted[j], made[i], differs.get(i, ()))
     for j in missing:
         yield AlignedCall("-", wanted[j], None)
 

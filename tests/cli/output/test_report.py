@@ -232,8 +232,8 @@ def test_trajectories_that_are_too_wide_are_shown_one_below_the_other() -> None:
         '  = refund(order="17 17 17 17 17 17 17 17 17 17 ",',
         '    why="it is damaged")',
         "",
-        "= matched, ~ called with other arguments, -",
-        "  missing, + unexpected",
+        "= matched, ~ other arguments, ? arguments not",
+        "  recorded, - missing, + unexpected",
         "",
     ]
 

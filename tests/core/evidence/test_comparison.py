@@ -86,6 +86,15 @@ def test_calls_that_differ_in_their_arguments_share_a_row() -> None:
     ]
 
 
+def test_calls_whose_arguments_were_not_recorded_share_a_row() -> None:
+    actual = tool_call("look"), ToolCall("book")
+    expected = expected_call("look"), expected_call("book", room=2)
+    assert compared(actual, expected, ToolTrajectoryF1(match_mode="name_and_args")) == [
+        Row("=", "look()", "look()"),
+        Row("?", "book(room=2)", "book"),
+    ]
+
+
 def test_calls_that_do_not_fit_the_details_are_shown_by_name() -> None:
     details = {"matched": [], "missing": [], "unexpected": [[0, "search"], [5, "book"]]}
     assert rows(details, tool_calls("look"), ()) == [Row("+", "", "search"), Row("+", "", "book")]
