@@ -16,7 +16,7 @@ import pytest
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.testing import log, span, span_id, trace_id
 from support.running import PATHGAUGE, Collector, until
-from support.shapes import SHAPES, Shape, started
+from support.shapes import EACH_SHAPE, Shape, started
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ SETTINGS: dict[str, Any] = {
 KAPPA = "pathgauge_feedback_kappa"
 
 
-@pytest.fixture(params=SHAPES)
+@pytest.fixture(params=EACH_SHAPE)
 def shape(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shape]:
     with started(request.param, tmp_path / "shape", SETTINGS) as running:
         yield running

@@ -14,7 +14,7 @@ import pytest
 from support.backfilled import rows
 from support.judge_server import JudgeRequest, JudgeServer, Reply, answering
 from support.running import PATHGAUGE, Collector, until
-from support.shapes import SHAPES, Shape, started
+from support.shapes import EACH_SHAPE, Shape, started
 from support.turns import otlp, script, turn
 
 pytestmark = pytest.mark.slow
@@ -85,7 +85,7 @@ def requests(shape: Shape, prefix: str) -> float:
     return sum(one.value(f"{prefix}_requests_total", code="200") for one in processes)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", EACH_SHAPE)
 def test_a_changed_judge_is_compared_with_the_active_one(
     name: str, tmp_path: Path, model: JudgeServer
 ) -> None:
@@ -157,6 +157,7 @@ def test_what_waits_for_judges_in_shadow_goes_on_after_a_kill(tmp_path: Path) ->
             assert asked(model, "judge") == 3
 
 
+@pytest.mark.long_table
 @pytest.mark.parametrize("gone", ["shadow", "judge", "shadow judge"])
 def test_a_shadow_that_is_gone_after_a_restart_is_waited_for_no_longer(
     gone: str, tmp_path: Path

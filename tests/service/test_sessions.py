@@ -16,7 +16,7 @@ from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.partitioning import partition_of_session
 from pathgauge.collector.testing import span, trace_id
 from support.running import PATHGAUGE, Collector, until
-from support.shapes import PARTITIONS, SHAPES, Shape, started
+from support.shapes import EACH_SHAPE, PARTITIONS, Shape, started
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def turn(number: int, conversation: str, *, ends: str | None = None) -> list[Spa
     ]
 
 
-@pytest.fixture(params=SHAPES)
+@pytest.fixture(params=EACH_SHAPE)
 def shape(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shape]:
     with started(request.param, tmp_path / "shape", SETTINGS) as running:
         yield running
@@ -138,6 +138,7 @@ def test_sessions_are_listed_with_their_conversation_and_their_turns(shape: Shap
     assert traces == [trace_id("a 0"), trace_id("a 1")]
 
 
+@pytest.mark.long_table
 @pytest.mark.parametrize("workers", [(1, 1, 1), (2, 2, 2), (1, 2, 3), (3, 2, 1)], ids=str)
 def test_a_session_goes_on_after_a_kill_and_is_counted_once_when_it_is_opened_again(
     tmp_path: Path, workers: tuple[int, int, int]

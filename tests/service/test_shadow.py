@@ -19,7 +19,7 @@ from pathgauge.collector.core.documents import ConfigError
 from support.backfilled import configured
 from support.past import CRITERIA, Past, archive
 from support.running import PATHGAUGE, PATIENCE_S, Collector, until
-from support.shapes import SHAPES, Shape, started
+from support.shapes import EACH_SHAPE, Shape, started
 
 PAST = archive(120, 600)
 STRICT = {"tool_trajectory_f1": 1.0, "response_match_score": 0.99, "failure": None}
@@ -84,7 +84,7 @@ def without_shadow(results: Mapping[tuple[str, ...], Any]) -> dict[tuple[str, ..
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", EACH_SHAPE)
 def test_the_active_results_and_series_are_those_without_a_shadow(
     name: str, tmp_path: Path
 ) -> None:
@@ -120,7 +120,7 @@ def verdict(gauge: Collector, agent: str, *options: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", EACH_SHAPE)
 def test_verdict_compares_both_before_the_switch(name: str, tmp_path: Path) -> None:
     wrong = {"scenario": "weather", "expected_tools": ["get_weather", "say_it"]}
     (tmp_path / "wrong.yaml").write_text(json.dumps(wrong))

@@ -4,16 +4,14 @@ reaches every scorer.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -24,22 +22,17 @@ import pytest
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.partitioning import partition_of_trace
-from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.testing import span, trace_id
 from support.judge_server import JudgeServer, answering
-from support.repository import CAPTURES
 from support.running import PATHGAUGE, PATIENCE_S, Collector, until
 
 pytestmark = pytest.mark.slow
 
-CAPTURED = sorted(CAPTURES.glob("*/*/traces.binpb.gz"))
 REFERENCES: list[dict[str, Any]] = [
     {"scenario": "refund", "expected_tools": ["find_order", "refund"]},
     {"scenario": "dialogue", "turns": [{"expected_tools": ["greet"]}, {"expected_tools": []}]},
 ]
 ASSEMBLY = {"settle": "300ms", "idle": "600ms", "max_age": "60s", "late_ttl": "60s"}
-PATIENT = {"settle": "5s", "idle": "8s"}
-"""Longer than a busy machine takes to send hundreds of requests."""
 
 
 @contextmanager
@@ -101,69 +94,6 @@ def send(collector: Collector, *runs: list[Span]) -> None:
 
 def scored(collector: Collector) -> float:
     return collector.value("pathgauge_invocations_scored_total")
-
-
-def results(folder: Path) -> dict[TraceKey, Any]:
-    """The newest stored results, without what depends on time."""
-    with closing(sqlite3.connect(folder / "pathgauge-data" / "pathgauge.db")) as connection:
-        rows = connection.execute(
-            "SELECT tenant, trace_id, span_id, agent, scenario, body FROM results"
-            " WHERE NOT withdrawn ORDER BY revision"
-        ).fetchall()
-    return {tuple(row[:3]): (row[3:5], json.loads(row[5])) for row in rows}
-
-
-def messages(path: Path) -> list[bytes]:
-    """The requests of a capture."""
-    found, delimited = [], gzip.decompress(path.read_bytes())
-    while delimited:
-        size = int.from_bytes(delimited[:4])
-        found.append(delimited[4 : 4 + size])
-        delimited = delimited[4 + size :]
-    return found
-
-
-def test_captures_of_all_frameworks_have_the_results_of_one_process(tmp_path: Path) -> None:
-    requests = [
-        (f"/v1/{signal}", message)
-        for capture in CAPTURED[::4]
-        for signal in ("traces", "logs")
-        if (path := capture.with_name(f"{signal}.binpb.gz")).exists()
-        for message in messages(path)
-    ]
-    found: list[dict[TraceKey, Any]] = []
-    for workers in (1, 2):
-        folder = tmp_path / str(workers)
-        with collector(folder, workers, assembly=ASSEMBLY | PATIENT) as one:
-            Random(1).shuffle(requests)
-            for endpoint, body in requests:
-                assert until(lambda: one.post(endpoint, body)[0] == 200)  # noqa: B023
-            assert until(lambda: scored(one) > 0)  # the parent hears later what scorers hold
-            assert until(lambda: settled(one))
-            if found:
-                until(lambda: results(folder).keys() == found[0].keys())  # noqa: B023
-        found.append(results(folder))
-    assert found[0] != {}
-    assert found[0].keys() == found[1].keys()
-    settled_keys = found[0].keys() - unsettled(found[0]) - unsettled(found[1])
-    assert {key: found[1][key] for key in settled_keys} == {
-        key: found[0][key] for key in settled_keys
-    }
-
-
-def unsettled(found: dict[TraceKey, Any]) -> set[TraceKey]:
-    """Results that depend on what the agent has shown in other traces before."""
-    return {
-        key
-        for key, (_, body) in found.items()
-        if any(one["reason"] == "tools_not_recorded" for one in body["criteria"])
-    }
-
-
-def settled(collector: Collector) -> bool:
-    """Whether everything was read."""
-    waiting = collector.value("pathgauge_traces_open")
-    return waiting + collector.value("pathgauge_queue_size", queue="ingest") == 0
 
 
 def test_all_pages_and_the_api_show_what_scorers_have_found(tmp_path: Path) -> None:

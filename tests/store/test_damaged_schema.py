@@ -224,6 +224,7 @@ def test_no_row_is_lost_with_the_page_that_says_where_they_are(
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("place", range(100))
 def test_a_store_with_a_damaged_header_opens_and_loses_nothing(folder: Path, place: int) -> None:
     before = requests(folder)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import psycopg
+import pytest
 
 from pathgauge.collector.core.evidence.evidence import to_json
 from pathgauge.collector.store.evidence.bodies import unpacked
@@ -21,6 +22,8 @@ from support import kafka, postgres
 from support.running import Collector
 
 SHAPES = ("one process", "workers", "cluster")
+EACH_SHAPE = [pytest.param(name, marks=pytest.mark.long_table) for name in SHAPES]
+"""As parameters of a test."""
 PARTITIONS = 5
 SETTLED_S = 4.0
 """What is on its way between two scorers takes two commits."""

@@ -131,6 +131,7 @@ def test_the_bounds_contain_the_truth(runs: int, raters: Raters) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("runs", "raters"), CASES)
 def test_the_bounds_contain_the_truth_for_all_raters(runs: int, raters: Raters, seed: int) -> None:

@@ -237,6 +237,7 @@ async def test_no_injection_in_one_place_changes_a_verdict(
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("judge", JUDGES, ids=lambda judge: judge.name)
 async def test_no_injection_in_all_places_changes_a_verdict(
     judge: ModelJudge,

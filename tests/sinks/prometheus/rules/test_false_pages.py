@@ -27,6 +27,7 @@ WEEKS = {1: 26.0, 10: 6.0, 30: 2.0, 100: 1.0}
 
 
 @pytest.mark.slow
+@pytest.mark.long_table
 @pytest.mark.parametrize("wander", WANDER)
 @pytest.mark.parametrize(("rate", "days"), [(1, 365), (10, 36), (100, 6)])
 def test_scores_that_do_not_change_cause_no_page(rate: int, days: float, wander: float) -> None:
