@@ -16,7 +16,7 @@ from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.core.references.export_native import scenario
 from pathgauge.collector.store.evidence import table as evidence_rows
 from pathgauge.collector.store.queries import results as result_rows, versions as version_rows
-from pathgauge.collector.store.queries.results import Filter
+from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.scorers.matching.matchers import read
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 

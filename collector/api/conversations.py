@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.store.evidence import table as evidence_rows
-from pathgauge.collector.store.queries.results import Filter, find
+from pathgauge.collector.store.queries.filter import Filter
+from pathgauge.collector.store.queries.results import find
 from pathgauge.collector.store.queries.stored_result import StoredResult
 
 MAX_LOOKED_AT = 100

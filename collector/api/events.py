@@ -24,8 +24,9 @@ from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.reading import result_of
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.store import StoreError
+from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.reading import Reading
-from pathgauge.collector.store.queries.results import Filter, Page, after, newest
+from pathgauge.collector.store.queries.results import Page, after, newest
 from pathgauge.collector.store.queries.stored_result import StoredResult
 
 MAX_STREAMS = 32

@@ -18,7 +18,8 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Verdict
 from pathgauge.collector.core.evaluations.statistics import statistics_of
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.store.evidence import table as evidence_rows
-from pathgauge.collector.store.queries.results import Filter, find
+from pathgauge.collector.store.queries.filter import Filter
+from pathgauge.collector.store.queries.results import find
 from pathgauge.collector.store.queries.stored_result import StoredResult
 
 MAX_RESULTS = 2_000

@@ -93,6 +93,8 @@ class Results(Model):
     """The cursor for more. A page can be empty although there are more: a search ends after a
     while, and continues with the next page.
     """
+    searched_to: datetime | None = None
+    """Every result that was stored later was looked at. `null`: there are no more."""
 
 
 class ComparedCall(Model):

@@ -22,7 +22,8 @@ from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.core.documents.quantities import parse_duration
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.failures import Category
-from pathgauge.collector.store.queries.results import DEFAULT_LIMIT, MAX_LIMIT, Filter
+from pathgauge.collector.store.queries.filter import Filter
+from pathgauge.collector.store.queries.results import DEFAULT_LIMIT, MAX_LIMIT
 from pathgauge.collector.store.schema import name_of
 from pathgauge.scorers.types import Json
 

@@ -35,6 +35,7 @@ def results(sources: Sources, tenant: str | None, query: ResultQuery) -> models.
     return models.Results(
         results=[result_of(one) for one in page.results],
         next=None if page.next is None else str(page.next),
+        searched_to=None if page.searched_to is None else time_of(page.searched_to),
     )
 
 

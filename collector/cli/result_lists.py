@@ -24,7 +24,6 @@ from pathgauge.collector.cli.queries import query_of
 from pathgauge.collector.cli.result_sources.following import Following
 from pathgauge.collector.cli.result_sources.source import ResultSource, newest
 from pathgauge.collector.store import StoreError
-from pathgauge.collector.store.queries.clusters import MAX_FAILURES
 from pathgauge.collector.store.queries.results import MAX_LIMIT
 
 POLL_S = 1.0
@@ -66,9 +65,11 @@ class Lists:
         Listing(CLUSTER_HEADINGS, self._form, self._out).print(map(cluster_entry, shown))
         if others := found.failures - sum(one.failures for one in shown):
             print_messages([f"{others} failures are in smaller groups"])
-        if not found.complete:
-            print_messages([f"only the newest {MAX_FAILURES:,} failures were grouped"])
-        if not found.failures:
+        if not found.complete and not found.failures:
+            print_messages(["the search ended before it found a failure; a --scenario is faster"])
+        elif not found.complete:
+            print_messages([f"only the newest {found.failures:,} failures were grouped"])
+        elif not found.failures:
             print_messages(["no failure matches; --since finds older ones"])
 
     def unmatched(self, limit: int) -> None:

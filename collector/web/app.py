@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -53,6 +54,11 @@ VIEWS: Mapping[str, View] = {
     "/references/proposal/{file}": proposal_file,
 }
 
+SEARCH_S = 1.0
+"""How long a page goes on with a search that has found nothing. The parts of the search are queries
+of their own, so that others have their turn between them.
+"""
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -86,11 +92,14 @@ def routes(
                 trace_url,
                 dashboard_url,
                 takes_feedback=intake is not None,
+                search_until=0.0 if _is_live(request) else time.monotonic() + SEARCH_S,
             )
+            has_sign_out = not authorization.is_open
             try:
-                return await thread.run(
-                    lambda: _answer(request, view, visit, not authorization.is_open)
-                )
+                found: Response | Visit = visit
+                while isinstance(found, Visit):
+                    found = await thread.run(partial(_answer, request, view, found, has_sign_out))
+                return found
             except ProblemError as error:  # too many wait for the thread
                 return answers.problem(error.status, error.detail, error.headers)
 
@@ -104,10 +113,15 @@ def routes(
     ]
 
 
-def _answer(request: Request, view: View, visit: Visit, has_sign_out: bool) -> Response:
+def _is_live(request: Request) -> bool:
+    """Whether a page that is shown already asks what is new."""
+    return "hx-request" in request.headers
+
+
+def _answer(request: Request, view: View, visit: Visit, has_sign_out: bool) -> Response | Visit:
     try:
         found = view(visit)
-        if isinstance(found, Response):
+        if isinstance(found, Response | Visit):
             return found
         return _page(request, found, visit, has_sign_out)
     except problems.EXPECTED as error:
@@ -129,7 +143,7 @@ def _page(request: Request, page: Page, visit: Visit, has_sign_out: bool) -> Res
 
 def _without_token(request: Request) -> Response:
     """To the sign-in, which leads back. A live update is only told that it may not read."""
-    if "hx-request" in request.headers:
+    if _is_live(request):
         return answers.problem(401, "Sign in again.")
     address = request.url.path
     if request.url.query:

@@ -15,7 +15,8 @@ from pathgauge.collector.core.curation.written import document, said
 from pathgauge.collector.core.feedback.opinion import NOBODY
 from pathgauge.collector.store.evidence import table as evidence_rows
 from pathgauge.collector.store.queries.feedback import opinions
-from pathgauge.collector.store.queries.results import Filter, find
+from pathgauge.collector.store.queries.filter import Filter
+from pathgauge.collector.store.queries.results import find
 from pathgauge.collector.web import answers, links
 from pathgauge.collector.web.visit import Page, Visit
 

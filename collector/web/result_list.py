@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from pydantic import ValidationError
@@ -36,17 +37,23 @@ class Row:
     """The criterion that the list is filtered by."""
 
 
-def result_list(visit: Visit) -> Page:
+def result_list(visit: Visit) -> Page | Visit:
     """The page. `order=worst` sorts by the criterion of the filter."""
     given = dict(visit.query)
     order = given.pop("order", "newest")
     message = None
     found = models.Results(results=[], next=None)
+    is_cut = False
     try:
         query = ResultQuery.model_validate(given)
+        if visit.resumed is not None:
+            query = query.model_copy(update={"cursor": visit.resumed})
         found = reading.results(visit.sources, visit.tenant, query)
+        is_cut = found.next is not None and len(found.results) < query.limit
     except ValidationError as error:
         message = problems.invalid(error).detail
+    if is_cut and not found.results and time.monotonic() < visit.search_until:
+        return replace(visit, resumed=found.next)
     rows = [_row(one, given.get("criterion")) for one in found.results]
     if order == "worst":
         rows.sort(key=_badness(_is_high_good(visit, given.get("criterion"))))
@@ -60,7 +67,12 @@ def result_list(visit: Visit) -> Page:
             "next": found.next
             and links.with_query("/results", {**visit.query, "cursor": found.next}),
             "newest": links.with_query("/results", _without_cursor(visit.query)),
-            "is_live": "cursor" not in given and message is None,
+            # A live update is one query: it would hide what a longer search has found.
+            "is_live": "cursor" not in given
+            and message is None
+            and visit.resumed is None
+            and not (is_cut and not rows),
+            "searched_to": found.searched_to if is_cut else None,
             "choices": _CHOICES,
             "may_choose_tenant": visit.tenant is None,
             "in_memory": visit.sources.reading is None,

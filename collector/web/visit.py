@@ -30,6 +30,10 @@ class Visit:
     """The dashboard of an agent in a scenario, with places for their names."""
     takes_feedback: bool = False
     """Whether people can say here whether a run was good."""
+    search_until: float = 0.0
+    """Until then, on the monotonic clock, a search that has found nothing goes on."""
+    resumed: str | None = None
+    """The cursor at which it goes on."""
 
     @property
     def shown_tenant(self) -> str | None:
@@ -46,5 +50,7 @@ class Page:
     status: int = 200
 
 
-View = Callable[[Visit], "Page | Response"]
-"""Finds what a page shows. Raises `ProblemError`, `ValidationError` and `StoreError`."""
+View = Callable[[Visit], "Page | Response | Visit"]
+"""Finds what a page shows; a `Visit` continues after other queries had their turn. Raises
+`ProblemError`, `ValidationError` and `StoreError`.
+"""

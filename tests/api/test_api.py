@@ -122,7 +122,7 @@ def test_ids_may_be_in_upper_case_as_some_programs_show_them(api: TestClient, pa
     upper = path.replace(TRACE, TRACE.upper()).replace(SPAN, SPAN.upper())
     assert upper != path
     assert get(api, upper) == get(api, path)
-    assert get(api, path) != {"results": [], "next": None}
+    assert get(api, path) != {"results": [], "next": None, "searched_to": None}
 
 
 def test_failures_are_grouped(api: TestClient) -> None:
@@ -205,7 +205,7 @@ def test_references_that_were_never_run_come_first(folder: Path) -> None:
 
 def test_without_a_store_there_are_no_results() -> None:
     api = client(sources(None))
-    assert get(api, "/results") == {"results": [], "next": None}
+    assert get(api, "/results") == {"results": [], "next": None, "searched_to": None}
     assert get(api, "/clusters") == {"clusters": [], "failures": 0, "complete": True}
 
 

@@ -17,8 +17,8 @@ from pathgauge.collector.api.queries import VerdictQuery
 from pathgauge.collector.api.releases import verdict
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.store.queries import two_versions
+from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.reading import reading
-from pathgauge.collector.store.queries.results import Filter
 from pathgauge.collector.store.queries.two_versions import ReleaseResults
 from support.api_client import NORTH, READER, SOUTH, client, sources, with_tokens
 from support.evaluated import commit, evaluation, opened

@@ -140,6 +140,20 @@ def test_more_results_than_are_listed_and_none_at_all_are_said(asked: Run) -> No
     assert "no failure matches" in asked("--clusters", "--agent", "unknown").stderr
 
 
+def test_a_search_for_groups_that_ends_early_is_not_taken_for_no_failures(
+    asked: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pathgauge.collector.store.queries.rows.FIRST_WINDOW", 1)
+    monkeypatch.setattr("pathgauge.collector.store.queries.clusters.GROUP_S", -1.0)
+    unknown = asked("--clusters", "--agent", "unknown", "--since", "3h")
+    assert unknown.stderr == (
+        "pathgauge: the search ended before it found a failure; a --scenario is faster\n"
+    )
+    monkeypatch.setattr("pathgauge.collector.store.queries.clusters.ROWS_BETWEEN_LOOKS", 1)
+    some = asked("--clusters", "--since", "3h")
+    assert "pathgauge: only the newest 1 failures were grouped" in some.stderr
+
+
 def test_clusters_group_failures_by_what_failed(asked: Run) -> None:
     result = asked("--clusters", "--since", "3h", "--json", "--tenant", "")
     found = [json.loads(line) for line in result.stdout.splitlines()]

@@ -118,6 +118,14 @@ def test_a_cursor_is_given_only_if_it_skips_nothing() -> None:
     assert next_after([result("x" * 1_000, 9)] * 50) is None
 
 
+def test_a_search_that_ended_early_is_not_taken_for_no_failures() -> None:
+    page = models.Results(results=[], next="7", searched_to=datetime(2026, 11, 23, 3, tzinfo=UTC))
+    assert building.not_searched(page) == [
+        "newest: nothing before 2026-11-23T03:00:00+00:00 was searched; `next` goes on"
+    ]
+    assert building.not_searched(models.Results(results=[], next=None)) == []
+
+
 def test_the_worst_results_come_first() -> None:
     [one] = explained("x", 1)
     passed = one.model_copy(update={"result": one.result.model_copy(update={"verdict": "passed"})})

@@ -14,10 +14,11 @@ import pytest
 
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.store import Selection, StoreError
-from pathgauge.collector.store.queries import results
+from pathgauge.collector.store.queries import results, rows
 from pathgauge.collector.store.queries.clusters import Clusters, clusters
+from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.reading import QueryTooSlowError, reading
-from pathgauge.collector.store.queries.results import Filter, Page, find
+from pathgauge.collector.store.queries.results import Page, find
 from pathgauge.collector.store.queries.runs import last_runs
 from pathgauge.collector.store.queries.stored_result import StoredResult
 from support.evaluated import WALL, commit, evaluation, opened
@@ -115,12 +116,12 @@ def test_pages_follow_each_other_without_gap_or_overlap(folder: Path) -> None:
 def test_a_search_that_takes_long_continues_with_the_next_page(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(results, "ROWS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(rows, "FIRST_WINDOW", 1)
     ticks = count()
     clock: Callable[[], float] = lambda: float(next(ticks))  # noqa: E731
     with reading(folder) as connection:
         first = find(connection, Filter(version="2"), clock=clock)
-        assert (first.results, first.next is None) == ([], False)
+        assert first == Page([], 5, WALL + 4)
         found, cursor = [], first.next
         while cursor is not None:
             page = find(connection, Filter(version="2"), before=cursor, clock=clock)
@@ -278,6 +279,49 @@ def test_what_others_do_more_often_hides_nothing(
         page = find(connection, wanted, limit=1, clock=lambda: float(next(ticks)) / 1000)
         assert [one.scenario_id for one in page.results] == ["parcel"]
         assert last_runs(connection, "quiet", ["parcel"]).last == {"parcel": WALL}
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Filter(agent="shy"),
+        Filter(tenant="", agent="shy", verdict="failed"),
+        Filter(version="7"),
+        Filter(version="7", criterion="trajectory", verdict="failed"),
+        Filter(signature="track missing"),
+    ],
+)
+def test_rows_that_cannot_match_take_no_time_of_the_search(
+    tmp_path: Path, wanted: Filter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "ROWS_BETWEEN_LOOKS", 1)
+    with opened(tmp_path) as store:
+        commit(store, [evaluation("a", "stopped", agent="shy", version="7")])
+        commit(store, NOISE)
+        commit(
+            store, [replace(one, invocation=replace(one.invocation, tenant="")) for one in NOISE]
+        )
+    ticks = count()
+    with reading(tmp_path) as connection:
+        page = find(connection, wanted, limit=1, clock=lambda: float(next(ticks)) / 1000)
+    assert [one.agent for one in page.results] == ["shy"]
+
+
+def test_a_search_ends_where_its_time_begins(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "FIRST_WINDOW", 1)
+    ticks = count()
+    with reading(folder) as connection:
+        wanted = Filter(version="9", since=WALL + 3)
+        page = find(connection, wanted, clock=lambda: float(next(ticks)))
+        assert page == Page([], 5, WALL + 4)
+        assert find(connection, wanted, before=5) == Page([], None)
+
+
+def test_names_that_no_database_can_store_match_nothing(folder: Path) -> None:
+    for odd in ("parcel\udc80", "parcel\0"):
+        for wanted in (Filter(scenario=odd), Filter(agent=odd), Filter(version=odd)):
+            with reading(folder) as connection:
+                assert find(connection, wanted) == Page([], None)
 
 
 def test_groups_are_those_of_the_scenario_however_often_others_fail(

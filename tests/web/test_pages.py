@@ -18,6 +18,8 @@ from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store.evidence.table import EvidencePolicy
+from pathgauge.collector.store.queries import results, rows
+from pathgauge.collector.web import app
 from pathgauge.collector.web.app import VIEWS
 from pathgauge.scorers.cost.latency_and_failure import Latency
 from pathgauge.scorers.types import AgentRun, ModelCall, Reference, ToolCall
@@ -155,6 +157,37 @@ def test_results_are_listed_newest_first_with_a_reason(pages: TestClient) -> Non
     ]
     assert "find_order.order differs wrong argument" in text_of(page)
     assert "passed 1 threshold" in text_of(page)
+
+
+@pytest.fixture
+def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One query looks at one row, unless all rows match."""
+    monkeypatch.setattr(rows, "FIRST_WINDOW", 1)
+    monkeypatch.setattr(rows, "_MAX_WINDOW", 1)
+    monkeypatch.setattr(results, "SEARCH_S", -1.0)
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_a_page_goes_on_with_a_search_that_has_found_nothing(pages: TestClient) -> None:
+    page = read(pages, "/results?version=2")
+    assert re.findall(r'href="(/results/\w+/\w+)"', page) == [path_of("passed")]
+    assert "nothing was looked at yet" in text_of(page)
+    assert "No result matches these filters" in text_of(read(pages, "/results?version=7"))
+    # A live update is one query: it would hide what the page has found.
+    assert "every 5s" not in page
+
+
+@pytest.mark.usefixtures("short_searches")
+def test_a_search_that_ends_early_says_how_far_it_has_come(
+    pages: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "SEARCH_S", 0.0)
+    page = read(pages, "/results?version=7")
+    assert re.search(
+        r"No result since 2026-11-18 11:06:\d\d .* matches these filters", text_of(page)
+    )
+    assert re.findall(r'href="/results\?version=7&amp;cursor=(\d+)"', page)
+    assert "every 5s" not in page
 
 
 def test_filters_are_in_the_address_and_in_the_form(pages: TestClient) -> None:

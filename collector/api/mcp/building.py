@@ -72,6 +72,14 @@ def failures(
     )
 
 
+def not_searched(page: models.Results) -> list[str]:
+    """What a search that ended early leaves out: nobody must take it for "no failures"."""
+    if page.searched_to is None:
+        return []
+    time = page.searched_to.isoformat(timespec="seconds")
+    return [f"newest: nothing before {time} was searched; `next` goes on"]
+
+
 def explained(shaper: Shaper, found: Sequence[models.Explained]) -> answers.ExplainedAnswer:
     """Results with their evidence, failed ones first."""
     worst = sorted(found, key=lambda one: _WORST_FIRST.index(one.result.verdict))

@@ -101,9 +101,11 @@ class Tools:
         }
         of_results = {"criterion": criterion, "version": version, "reason": reason, "flag": flag}
         clusters = self._get(context, models.Clusters, "clusters", **of_clusters)
-        newest, more = self._failed(context, limit, cursor, **of_clusters, **of_results)
         notes = [f"clusters: not filtered by {key}" for key, value in of_results.items() if value]
-        return fitted(lambda shaper: building.failures(shaper, clusters, newest, more, notes))
+        newest, page = self._failed(context, limit, cursor, **of_clusters, **of_results)
+        if len(newest) < limit:
+            notes += building.not_searched(page)
+        return fitted(lambda shaper: building.failures(shaper, clusters, newest, page.next, notes))
 
     def explain_result(
         self, context: Context[Any, Any], trace_id: TraceId, span_id: SpanId = None
@@ -180,8 +182,8 @@ class Tools:
 
     def _failed(
         self, context: Context[Any, Any], limit: int, cursor: Text, **wanted: Text
-    ) -> tuple[list[models.Result], Text]:
-        """The newest failed results, and the cursor for more."""
+    ) -> tuple[list[models.Result], models.Results]:
+        """The newest failed results, and the last page of them."""
         found: list[models.Result] = []
         for _ in range(_MAX_PAGES):
             page = self._get(
@@ -197,7 +199,7 @@ class Tools:
             cursor = page.next
             if cursor is None or len(found) == limit:
                 break
-        return found, cursor
+        return found, page
 
     def _get(
         self, context: Context[Any, Any], model: type[ModelT], *path: str, **parameters: Text

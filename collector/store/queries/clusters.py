@@ -9,13 +9,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 from pathgauge.collector.core.evidence.failures import Category
-from pathgauge.collector.store.queries.results import (
-    ROWS_BETWEEN_LOOKS,
-    Filter,
-    may_match,
-    oldest_of,
-    rows,
-)
+from pathgauge.collector.store.queries.filter import Filter, may_match, oldest_of
+from pathgauge.collector.store.queries.results import ROWS_BETWEEN_LOOKS
+from pathgauge.collector.store.queries.rows import Looked, search
 from pathgauge.collector.store.queries.stored_result import Row
 from pathgauge.collector.store.sql import Connection
 
@@ -64,13 +60,15 @@ def clusters(
     groups: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     failures, complete = 0, True
     failed, oldest = replace(wanted, verdict="failed"), oldest_of(connection, wanted)
-    for number, row in enumerate(rows(connection, failed, None), 1):
-        if row.at < oldest:
-            break
-        if may_match(row, failed):
-            groups[row.tenant, row.agent, row.scenario, row.signature].append(row)
-            failures += 1
-        if failures == MAX_FAILURES or (number % ROWS_BETWEEN_LOOKS == 0 and clock() > deadline):
+    for number, row in enumerate(search(connection, failed, None), 1):
+        is_look = isinstance(row, Looked) or number % ROWS_BETWEEN_LOOKS == 0
+        if isinstance(row, Row):
+            if row.at < oldest:
+                break
+            if may_match(row, failed):
+                groups[row.tenant, row.agent, row.scenario, row.signature].append(row)
+                failures += 1
+        if failures == MAX_FAILURES or (is_look and clock() > deadline):
             complete = False
             break
     largest = sorted(groups.values(), key=lambda group: (-len(group), -group[0].id))

@@ -8,7 +8,8 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.evaluator import VERDICTS
-from pathgauge.collector.store.queries.results import Filter, may_match, rows, tenants
+from pathgauge.collector.store.queries.filter import Filter, may_match
+from pathgauge.collector.store.queries.rows import rows, tenants
 from pathgauge.collector.store.queries.stored_result import Row
 from pathgauge.collector.store.schema import name_of
 from pathgauge.collector.store.sql import Connection, with_keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pathgauge.collector.store.queries.results import Filter
+from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.stored_result import StoredResult
 from pathgauge.collector.store.queries.two_versions import READ_S, ReleaseResults
 from pathgauge.collector.store.sql import Connection

@@ -15,14 +15,9 @@ from itertools import islice
 
 import orjson
 
-from pathgauge.collector.store.queries.results import (
-    ROWS_BETWEEN_LOOKS,
-    Filter,
-    may_match,
-    oldest_of,
-    rows,
-    tenants,
-)
+from pathgauge.collector.store.queries.filter import Filter, may_match, oldest_of
+from pathgauge.collector.store.queries.results import ROWS_BETWEEN_LOOKS
+from pathgauge.collector.store.queries.rows import rows, tenants
 from pathgauge.collector.store.queries.stored_result import StoredResult, read
 from pathgauge.collector.store.schema import name_of
 from pathgauge.collector.store.sql import Connection

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.evaluator import Verdict
-from pathgauge.collector.store.queries.results import (
-    MAX_LIMIT,
-    Filter,
-    find,
-)
+from pathgauge.collector.store.queries.filter import Filter
+from pathgauge.collector.store.queries.results import MAX_LIMIT, find
 from pathgauge.collector.store.queries.stored_result import CriterionResult, StoredResult
 from pathgauge.collector.store.sql import Connection
 

@@ -12,14 +12,10 @@ from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.postgres import writing
 from pathgauge.collector.store.postgres.connection import connect
 from pathgauge.collector.store.postgres.reading import PostgresReading
+from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.reading import QueryTooSlowError
-from pathgauge.collector.store.queries.results import (
-    Filter,
-    after,
-    find,
-    newest,
-    rows as found_rows,
-)
+from pathgauge.collector.store.queries.results import after, find, newest
+from pathgauge.collector.store.queries.rows import rows as found_rows
 from support.evaluated import evaluation
 from support.postgres import Server
 from support.shared_database import rows, scorer, step

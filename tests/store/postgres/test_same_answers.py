@@ -30,8 +30,9 @@ from pathgauge.collector.store.postgres.reading import PostgresReading
 from pathgauge.collector.store.queries import results
 from pathgauge.collector.store.queries.clusters import clusters
 from pathgauge.collector.store.queries.counts import counts_named
+from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.reading import reading
-from pathgauge.collector.store.queries.results import Filter
+from pathgauge.collector.store.queries.rows import tenants
 from pathgauge.collector.store.queries.runs import last_runs
 from pathgauge.collector.store.queries.traces import trace
 from pathgauge.collector.store.queries.two_versions import ReleaseResults
@@ -206,7 +207,7 @@ def test_results_after_a_cursor_are_the_same(both: tuple[Path, str]) -> None:
 def test_summaries_are_the_same(both: tuple[Path, str], tenant: str | None) -> None:
     names = [*SCENARIOS, *HOSTILE, *(str(number) for number in range(40))]
     queries: Sequence[Callable[[Connection], Any]] = [
-        results.tenants,
+        tenants,
         lambda connection: last_runs(connection, tenant, names)._replace(complete=True),
         lambda connection: unmatched_scenarios(connection, tenant),
     ]

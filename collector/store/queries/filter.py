@@ -1,0 +1,58 @@
+"""Which results are wanted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pathgauge.collector.core.evaluations.evaluator import Verdict
+from pathgauge.collector.core.evidence.failures import Category
+from pathgauge.collector.store.queries.stored_result import Row
+from pathgauge.collector.store.sql import Connection, max_skew_s
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which results are wanted; `None` accepts all."""
+
+    tenant: str | None = None
+    agent: str | None = None
+    scenario: str | None = None
+    criterion: str | None = None
+    """A criterion that the result has. With `verdict`, one that has this verdict; with `reason`,
+    one that has this reason.
+    """
+    verdict: Verdict | None = None
+    since: float | None = None
+    """Unix seconds, included."""
+    until: float | None = None
+    """Unix seconds, not included."""
+    version: str | None = None
+    """Of the agent."""
+    category: Category | None = None
+    signature: str | None = None
+    reason: str | None = None
+    """Why a criterion has no value, or why there is no reference."""
+    flag: str | None = None
+    trace_id: str | None = None
+
+
+def may_match(row: Row, wanted: Filter) -> bool:
+    """Whether the columns match, without the body."""
+    return (
+        bool(row.verdict)
+        and not row.withdrawn
+        and wanted.tenant in (None, row.tenant)
+        and wanted.agent in (None, row.agent)
+        and wanted.scenario in (None, row.scenario)
+        and wanted.category in (None, row.category)
+        and wanted.signature in (None, row.signature)
+        and (wanted.verdict in (None, row.verdict) or wanted.criterion is not None)
+        and (wanted.until is None or row.at < wanted.until)
+        and (wanted.since is None or row.at >= wanted.since)
+    )
+
+
+def oldest_of(connection: Connection, wanted: Filter) -> float:
+    """The Unix time before which no row can match; a search ends there."""
+    return -math.inf if wanted.since is None else wanted.since - max_skew_s(connection)

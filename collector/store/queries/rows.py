@@ -1,0 +1,193 @@
+"""Reads rows of results, newest first.
+
+Where an index answers a filter, all rows of it match. Otherwise the database looks at the rows, a
+window of keys at a time: Python would have to take the interpreter lock back from the scoring for
+each of them, and a statement without bounds could look for seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import orjson
+
+from pathgauge.collector.core.evaluations.evaluator import VERDICTS, Verdict
+from pathgauge.collector.store.queries.filter import Filter, oldest_of
+from pathgauge.collector.store.queries.stored_result import Row
+from pathgauge.collector.store.schema import text_of
+from pathgauge.collector.store.sql import (
+    MAX_ID,
+    Connection,
+    Query,
+    SharedConnection,
+    max_skew_s,
+    newest_first,
+)
+
+FIRST_WINDOW = 1_000
+"""Keys that are looked at with one statement. As long as that is fast, the next looks at twice as
+many.
+"""
+_MAX_WINDOW = 8_000
+"""Beyond it, rows that are not in memory could take seconds."""
+_WINDOW_S = 0.01
+_COLUMNS = ", ".join(Row._fields)
+_MAX_TENANTS = 1_000
+_IN_COLUMNS = "agent", "scenario", "category", "signature"
+_IN_BODY = "version", "criterion", "reason", "flag"
+
+
+class Looked(NamedTuple):
+    """All rows with this key or a greater one were looked at."""
+
+    id: int
+
+
+class _Selection(NamedTuple):
+    """What an index answers."""
+
+    hint: str
+    columns: Mapping[str, str]
+
+    def query(self, lower: int, upper: int, also: _Conditions = ()) -> Query:
+        """The rows with keys from `lower` until `upper`."""
+        conditions: list[tuple[str, str | int]] = [("id < ?", upper), ("id >= ?", lower)]
+        conditions += [(f"{name} = ?", text_of(value)) for name, value in self.columns.items()]
+        conditions += also
+        where = " AND ".join(text for text, _ in conditions)
+        # Of a trace there are few rows. `+id` keeps databases from reading all others in the order
+        # of `id`.
+        order = "+id" if "trace_id" in self.columns else "id"
+        return Query(
+            f"SELECT {_COLUMNS} FROM results {self.hint} WHERE {where} ORDER BY {order} DESC",
+            [value for _, value in conditions],
+        )
+
+
+_Conditions: TypeAlias = "Sequence[tuple[str, str | int]]"
+
+
+def rows(connection: Connection, wanted: Filter, before: int | None) -> Iterator[Row]:
+    """The rows of the index that leaves the fewest. No other condition is checked."""
+    upper = _upper(connection, wanted, before)
+    return _stream(connection, [one.query(0, upper) for one in _selections(connection, wanted)])
+
+
+def search(connection: Connection, wanted: Filter, before: int | None) -> Iterator[Row | Looked]:
+    """The rows that can match. Between two of them, a `Looked` says how far the search has come, so
+    that it can stop also where nothing matches.
+    """
+    selections = _selections(connection, wanted)
+    also = _conditions(wanted, selections)
+    if not also:
+        yield from rows(connection, wanted, before)
+        return
+    [first, last] = connection.execute(
+        "SELECT (SELECT min(id) FROM results), (SELECT max(id) FROM results)"
+    ).fetchone()
+    if last is None:
+        return
+    upper = min(_upper(connection, wanted, before), last + 1)
+    floor = max(first, _first_since(connection, wanted))
+    size = FIRST_WINDOW
+    while upper > floor:
+        lower, began = max(floor, upper - size), time.monotonic()
+        yield from _stream(connection, [one.query(lower, upper, also) for one in selections])
+        upper = lower
+        if time.monotonic() - began < _WINDOW_S:
+            size = min(2 * size, _MAX_WINDOW)
+        if upper > floor:
+            yield Looked(upper)
+
+
+def tenants(connection: Connection) -> list[str]:
+    """The tenants that have results. An index has them first, so only its jumps are read."""
+    found = connection.execute(
+        "WITH RECURSIVE found(name) AS (SELECT min(tenant) FROM results UNION ALL"
+        " SELECT (SELECT min(tenant) FROM results WHERE tenant > name) FROM found"
+        " WHERE name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL LIMIT ?",
+        (_MAX_TENANTS,),
+    )
+    return [name for (name,) in found]
+
+
+def _selections(connection: Connection, wanted: Filter) -> list[_Selection]:
+    if wanted.trace_id is not None:
+        return [_Selection("", {"trace_id": wanted.trace_id})]
+    every = tenants(connection)
+    among = every if wanted.tenant is None else [wanted.tenant]
+    verdicts = _verdicts(wanted)
+    if len(verdicts) > 1 and wanted.scenario is None and among == every:
+        return [_Selection("NOT INDEXED", {})]
+    agent, name = wanted.agent, wanted.scenario
+    if len(verdicts) > 1 and len(among) == 1 and agent is not None and name is not None:
+        series = {"tenant": among[0], "agent": agent, "scenario": name}
+        return [_Selection("INDEXED BY results_by_series", series)]
+    index, scenario = "INDEXED BY results_by_verdict", {}
+    if wanted.scenario is not None:
+        index, scenario = "INDEXED BY results_by_scenario", {"scenario": wanted.scenario}
+    owners = [{"tenant": tenant} for tenant in among]
+    if wanted.tenant is None and isinstance(connection, SharedConnection):
+        owners = [{}]  # PostgreSQL has an index for all tenants
+    return [
+        _Selection(index, {**owner, **scenario, "verdict": verdict})
+        for owner in owners
+        for verdict in verdicts
+    ]
+
+
+def _conditions(wanted: Filter, selections: Sequence[_Selection]) -> _Conditions:
+    """What no index answers. The texts in bodies are only necessary conditions."""
+    if wanted.trace_id is not None or not selections:
+        return ()
+    columns = {name: getattr(wanted, name) for name in _IN_COLUMNS}
+    found = [
+        (f"{name} = ?", text_of(value))
+        for name, value in columns.items()
+        if value is not None and name not in selections[0].columns
+    ]
+    bodies = (getattr(wanted, name) for name in _IN_BODY)
+    found += [
+        ("instr(body, ?) > 0", orjson.dumps(text_of(value)).decode())
+        for value in bodies
+        if value is not None
+    ]
+    return found
+
+
+def _verdicts(wanted: Filter) -> Sequence[Verdict]:
+    """The verdicts on an invocation that can match. That of a criterion need not be the worst."""
+    if wanted.category is not None or wanted.signature is not None or wanted.verdict == "failed":
+        return ("failed",)
+    if wanted.verdict is not None and wanted.criterion is None:
+        return (wanted.verdict,)
+    return VERDICTS
+
+
+def _stream(connection: Connection, queries: Sequence[Query]) -> Iterator[Row]:
+    return map(Row._make, newest_first(connection, queries))
+
+
+def _upper(connection: Connection, wanted: Filter, before: int | None) -> int:
+    """No row with this key or a greater one is wanted."""
+    upper = MAX_ID if before is None else before
+    if wanted.until is None:
+        return upper
+    found = connection.execute(
+        "SELECT id FROM results WHERE at >= ? ORDER BY at LIMIT 1",
+        (wanted.until + max_skew_s(connection),),
+    ).fetchone()
+    return min(upper, found[0]) if found else upper
+
+
+def _first_since(connection: Connection, wanted: Filter) -> int:
+    """The key behind the last row that was stored before the wanted time."""
+    if wanted.since is None:
+        return 0
+    found = connection.execute(
+        "SELECT id FROM results WHERE at < ? ORDER BY at DESC LIMIT 1",
+        (oldest_of(connection, wanted),),
+    ).fetchone()
+    return found[0] + 1 if found else 0
