@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evaluations.aggregation import mean_interval
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Verdict
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.statistics import statistics_of
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.store.evidence import table as evidence_rows
@@ -123,13 +124,21 @@ def history(sources: Sources, series: Series) -> History:
     )
 
 
+def labels_of(series: Series) -> Series:
+    """The series as metrics name it."""
+    return series._replace(
+        agent=label_value(series.agent, MAX_NAME_BYTES), scenario=label_value(series.scenario)
+    )
+
+
 def _criteria(sources: Sources, series: Series) -> Mapping[str, Criterion]:
     """The active criteria of the series, by name."""
+    labels = labels_of(series)
     return {
         one.criterion.name: one.criterion
         for one in sources.scores()
         if one.criterion is not None
-        and Series(one.window.agent, one.window.scenario, one.window.tenant) == series
+        and Series(one.window.agent, one.window.scenario, one.window.tenant) == labels
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -96,7 +96,15 @@ class ClusterQuery(Query):
         """The filter over the results of one tenant; `None`: of all."""
         wanted = {name: getattr(self, name) for name in type(self).model_fields}
         wanted = {name: wanted[name] for name in Filter.__dataclass_fields__ if name in wanted}
-        return Filter(**{**wanted, "tenant": self.tenant if tenant is None else tenant})
+        return _filter(wanted, self.tenant if tenant is None else tenant)
+
+
+def _filter(wanted: dict[str, Any], tenant: str | None) -> Filter:
+    """Names as they are stored."""
+    for name in ("agent", "scenario", "version"):
+        if wanted.get(name) is not None:
+            wanted[name] = name_of(wanted[name])
+    return Filter(**{**wanted, "tenant": tenant})
 
 
 class EventQuery(ClusterQuery):
@@ -136,7 +144,7 @@ class VersionQuery(Query):
     def filter(self, tenant: str | None) -> Filter:
         """The filter over the results of one tenant; `None`: of all."""
         wanted = {name: getattr(self, name) for name in VersionQuery.model_fields}
-        return Filter(**{**wanted, "tenant": self.tenant if tenant is None else tenant})
+        return _filter(wanted, self.tenant if tenant is None else tenant)
 
 
 class VerdictQuery(VersionQuery):

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pathgauge.collector.api import models, overview, reading
-from pathgauge.collector.api.history import MAX_RESULTS, MAX_RUNS, history
+from pathgauge.collector.api.history import MAX_RESULTS, MAX_RUNS, history, labels_of
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import ClusterQuery
+from pathgauge.collector.core.evaluations.label_values import has_label
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.sinks.prometheus.labels import OTHER
 from pathgauge.collector.web import drift, links
@@ -44,16 +45,18 @@ def scenario(visit: Visit) -> Page:
     )
     if max(map(len, series)) > MAX_NAME:
         raise ProblemError(422, "The name of an agent or scenario is too long.")
+    labels = labels_of(series)
     found = history(visit.sources, series)
     failures = _failures(visit, series)
     summary = overview.summary(visit.sources, series.tenant)
     current = [
         one
         for one in summary.series
-        if (one.agent or "", one.scenario_id or "", one.tenant) == series
+        if (one.agent or "", one.scenario_id or "", one.tenant) == labels
     ]
     reference = next(
-        (one for one in visit.sources.references() if one.scenario_id == series.scenario), None
+        (one for one in visit.sources.references() if has_label(one.scenario_id, series.scenario)),
+        None,
     )
     categories: Counter[str] = Counter()
     for cluster in failures.clusters:
@@ -65,7 +68,7 @@ def scenario(visit: Visit) -> Page:
             "found": found,
             "max_results": MAX_RESULTS,
             "max_runs": MAX_RUNS,
-            "drift": drift.of_series(visit, series),
+            "drift": drift.of_series(visit, labels),
             "charts": [chart(line, found.versions) for line in found.lines],
             "chart_size": (WIDTH, HEIGHT),
             "scores": current[0].scores if current else [],
@@ -77,7 +80,7 @@ def scenario(visit: Visit) -> Page:
             "more_behaviours": max(0, len(found.behaviours) - BEHAVIOURS),
             "results_link": _results(series),
             "dashboard_link": visit.dashboard_url
-            and links.dashboard(visit.dashboard_url, series.agent, series.scenario),
+            and links.dashboard(visit.dashboard_url, labels.agent, labels.scenario),
             "results_of": lambda **query: _results(series, **query),
             "is_other": series.scenario == OTHER,
             "in_memory": visit.sources.reading is None,

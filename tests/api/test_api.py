@@ -45,6 +45,17 @@ def test_results_are_listed_newest_first(api: TestClient) -> None:
     assert found["next"] is None
 
 
+def test_names_are_compared_as_they_are_stored(tmp_path: Path) -> None:
+    name = "n" * 300
+    with opened(tmp_path) as store:
+        commit(store, [evaluation("a", agent=name, scenario=name, version=name)])
+    query = f"agent={name}&scenario={name}"
+    found = client(sources(tmp_path))
+    assert len(get(found, f"/results?{query}&version={name}")["results"]) == 1
+    assert get(found, f"/clusters?{query}")["failures"] == 1
+    assert len(get(found, f"/versions?{query}")["versions"]) == 1
+
+
 def test_a_result_is_complete(api: TestClient) -> None:
     [found] = get(api, "/results?tenant=&verdict=failed")["results"]
     assert found == {

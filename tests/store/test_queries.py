@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.store import Selection, StoreError
 from pathgauge.collector.store.queries import results, rows
@@ -315,6 +316,35 @@ def test_a_search_ends_where_its_time_begins(folder: Path, monkeypatch: pytest.M
         page = find(connection, wanted, clock=lambda: float(next(ticks)))
         assert page == Page([], 5, WALL + 4)
         assert find(connection, wanted, before=5) == Page([], None)
+
+
+LONG = evaluation("long", agent="a" * 100, scenario="ж" * 100, version="v" * 65)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_found"),
+    [
+        (Filter(agent=label_value(LONG.invocation.agent or "", MAX_NAME_BYTES)), True),
+        (Filter(scenario=label_value(LONG.invocation.scenario_id or "")), True),
+        (Filter(version=label_value("v" * 65, MAX_NAME_BYTES)), True),
+        (Filter(tenant="", agent="a" * 64, scenario="ж" * 64, verdict="failed"), True),
+        (Filter(agent="a" * 100, scenario="ж" * 100, version="v" * 65), True),
+        (Filter(agent="a" * 63), False),
+        (Filter(agent="a" * 65), False),
+        (Filter(scenario="ж" * 63), False),
+        (Filter(version="v" * 63), False),
+    ],
+)
+def test_labels_of_metrics_lead_to_the_results_of_long_names(
+    tmp_path: Path, wanted: Filter, is_found: bool
+) -> None:
+    with opened(tmp_path) as store:
+        commit(store, [LONG, *RUNS.values()])
+        with reading(tmp_path) as connection:
+            found = [one.key for one in find(connection, wanted).results]
+    assert found == [LONG.key] * is_found
+    if wanted.version is None:
+        assert grouped(tmp_path, wanted).failures == is_found
 
 
 def test_names_that_no_database_can_store_match_nothing(folder: Path) -> None:

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from pathgauge import ToolTrajectoryAvgScore
 from pathgauge.collector.api.authorization import LOOPBACK, Authorization
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator, SessionResult
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
@@ -157,6 +158,27 @@ def test_results_are_listed_newest_first_with_a_reason(pages: TestClient) -> Non
     ]
     assert "find_order.order differs wrong argument" in text_of(page)
     assert "passed 1 threshold" in text_of(page)
+
+
+def test_the_label_of_an_alert_and_the_whole_name_lead_to_the_same_page(tmp_path: Path) -> None:
+    agent, name = "agent " * 20, "parcel " * 20
+    with opened(tmp_path) as store:
+        commit(store, [evaluation("long", agent=agent, scenario=name)])
+    labels = {"agent": label_value(agent, MAX_NAME_BYTES), "scenario": label_value(name)}
+    current = score(0.25)
+    window = replace(current.window, **labels)
+    long = site(
+        sources(
+            tmp_path,
+            scores=lambda: [replace(current, window=window)],
+            references=[Reference(name, (EXPECTED,), "v1", "parcel.yaml:1")],
+        )
+    )
+    for query in ({"agent": agent, "scenario": name}, labels):
+        page = text_of(long.get("/scenario", params=query).text)
+        assert "Recent scores" in page
+        assert "1 failed run" in page
+        assert "parcel.yaml:1" in page
 
 
 @pytest.fixture

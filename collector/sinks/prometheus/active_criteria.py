@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import chain
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.evaluations.label_values import label_value
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.core.references import Match
-from pathgauge.collector.sinks.prometheus.labels import label_value
 from pathgauge.scorers.types import Reference
 
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from pathgauge.collector.core.agent_records import VersionKey
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.invocations.reading import RECORDS, Record
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
-from pathgauge.collector.sinks.prometheus.labels import (
-    MAX_NAME_BYTES,
-    OTHER,
-    AgentVersion,
-    Labels,
-    TenantLabel,
-    label_value,
-)
+from pathgauge.collector.sinks.prometheus.labels import OTHER, AgentVersion, Labels, TenantLabel
 
 Shown = Mapping[VersionKey, Collection[Record]]
 

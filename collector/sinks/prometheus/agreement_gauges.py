@@ -12,10 +12,11 @@ from typing import get_args
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from pathgauge.collector.core.evaluations.label_values import label_value
 from pathgauge.collector.core.feedback.kappa import agreement
 from pathgauge.collector.core.feedback.pairs import AnswerState, Pairs
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, judge_value
-from pathgauge.collector.sinks.prometheus.labels import TenantLabel, label_value
+from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 
 _KAPPA = "pathgauge_feedback_kappa"
 

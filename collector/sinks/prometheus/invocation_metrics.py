@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.evaluations.label_values import label_value
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel, label_value
+from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
 from pathgauge.scorers.types import LOSSES
 
 DURATION_BUCKETS = tuple(0.01 * 2**i for i in range(14))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.sinks.prometheus.durable_family import Family, T
-from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES, label_value
 
 JUDGE = "judge"
 """Always the last label of a series, so that series without it have one value less."""

@@ -14,8 +14,9 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.sinks.prometheus.invocation_metrics import DURATION_BUCKETS
-from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES, OTHER, label_value
+from pathgauge.collector.sinks.prometheus.labels import OTHER
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.store.resharding.spending import ACTIVE_SPENT, SHADOW_SPENT
 

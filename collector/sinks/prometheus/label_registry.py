@@ -16,19 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry
 from pathgauge.collector.sinks.prometheus.label_limits import (
     AGENT_VERSION_WEIGHT,
     LabelLimits,
     Limit,
 )
-from pathgauge.collector.sinks.prometheus.labels import (
-    MAX_NAME_BYTES,
-    OTHER,
-    Labels,
-    LabelUse,
-    label_value,
-)
+from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, LabelUse
 from pathgauge.collector.sinks.prometheus.tenant_labels import TenantLabels
 from pathgauge.collector.sinks.prometheus.tenant_shares import TenantShares
 

@@ -8,10 +8,6 @@ from typing import NamedTuple
 from pathgauge.collector.core.evaluations.windows import Series
 
 OTHER = "__other__"
-MAX_SCENARIO_BYTES = 128
-"""Longer scenario ids, which come from references, are cut."""
-MAX_NAME_BYTES = 64
-"""Longer names of agents and versions, which come from senders, are cut."""
 
 OF_PLACE = frozenset({"tenant", "agent", "scenario", "agent_version"})
 """Names of labels whose series change together, as one invocation counts in all of them."""
@@ -83,13 +79,6 @@ class TenantLabel:
     def values(self, tenant: str, *values: str) -> tuple[str, ...]:
         """The label values for `names`."""
         return (tenant, *values) if self.shown else values
-
-
-def label_value(value: str, max_bytes: int = MAX_SCENARIO_BYTES) -> str:
-    """Cut to length. Lone surrogates are replaced: UTF-8 cannot encode them, and one would make the
-    whole exposition fail.
-    """
-    return value[:max_bytes].encode("utf-8", "replace")[:max_bytes].decode("utf-8", "ignore")
 
 
 def known_version(version: str) -> str | None:

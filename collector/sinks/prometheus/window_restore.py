@@ -10,18 +10,12 @@ from functools import lru_cache
 from itertools import product, starmap
 from typing import NamedTuple
 
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.window_refill import Refill, VersionMetric
 from pathgauge.collector.core.evaluations.windows import Recent, Series, Windows
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
-from pathgauge.collector.sinks.prometheus.labels import (
-    MAX_NAME_BYTES,
-    OTHER,
-    Labels,
-    TenantLabel,
-    known_version,
-    label_value,
-)
+from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, TenantLabel, known_version
 from pathgauge.collector.sinks.prometheus.live_series import LiveSeries
 from pathgauge.scorers.judge_protocol import asks_model
 

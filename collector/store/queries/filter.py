@@ -6,6 +6,11 @@ import math
 from dataclasses import dataclass
 
 from pathgauge.collector.core.evaluations.evaluator import Verdict
+from pathgauge.collector.core.evaluations.label_values import (
+    MAX_NAME_BYTES,
+    MAX_SCENARIO_BYTES,
+    has_label,
+)
 from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.queries.stored_result import Row
 from pathgauge.collector.store.sql import Connection, max_skew_s
@@ -17,6 +22,7 @@ class Filter:
 
     tenant: str | None = None
     agent: str | None = None
+    """A name, as those of scenarios and versions, or the label that metrics have for it."""
     scenario: str | None = None
     criterion: str | None = None
     """A criterion that the result has. With `verdict`, one that has this verdict; with `reason`,
@@ -43,14 +49,19 @@ def may_match(row: Row, wanted: Filter) -> bool:
         bool(row.verdict)
         and not row.withdrawn
         and wanted.tenant in (None, row.tenant)
-        and wanted.agent in (None, row.agent)
-        and wanted.scenario in (None, row.scenario)
+        and is_named(row.agent, wanted.agent, MAX_NAME_BYTES)
+        and is_named(row.scenario, wanted.scenario, MAX_SCENARIO_BYTES)
         and wanted.category in (None, row.category)
         and wanted.signature in (None, row.signature)
         and (wanted.verdict in (None, row.verdict) or wanted.criterion is not None)
         and (wanted.until is None or row.at < wanted.until)
         and (wanted.since is None or row.at >= wanted.since)
     )
+
+
+def is_named(name: str | None, wanted: str | None, max_bytes: int) -> bool:
+    """Whether this is the wanted name, or the wanted label of metrics stands for it."""
+    return wanted is None or has_label(name or "", wanted, max_bytes)
 
 
 def oldest_of(connection: Connection, wanted: Filter) -> float:

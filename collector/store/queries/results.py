@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES
 from pathgauge.collector.store.queries import rows
-from pathgauge.collector.store.queries.filter import Filter, may_match, oldest_of
+from pathgauge.collector.store.queries.filter import Filter, is_named, may_match, oldest_of
 from pathgauge.collector.store.queries.rows import Looked
 from pathgauge.collector.store.queries.stored_result import Row, StoredResult, read
 from pathgauge.collector.store.sql import Connection, settled
@@ -102,7 +103,7 @@ def _stored_at(connection: Connection, row: int) -> float | None:
 
 
 def _matches(result: StoredResult, wanted: Filter) -> bool:
-    if wanted.version not in (None, result.agent_version):
+    if not is_named(result.agent_version, wanted.version, MAX_NAME_BYTES):
         return False
     if wanted.flag is not None and wanted.flag not in result.flags:
         return False

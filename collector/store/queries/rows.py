@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import orjson
 
 from pathgauge.collector.core.evaluations.evaluator import VERDICTS, Verdict
+from pathgauge.collector.core.evaluations.label_values import (
+    MAX_NAME_BYTES,
+    MAX_SCENARIO_BYTES,
+    may_be_cut,
+)
 from pathgauge.collector.store.queries.filter import Filter, oldest_of
 from pathgauge.collector.store.queries.stored_result import Row
 from pathgauge.collector.store.schema import text_of
@@ -35,6 +41,8 @@ _MAX_WINDOW = 8_000
 _WINDOW_S = 0.01
 _COLUMNS = ", ".join(Row._fields)
 _MAX_TENANTS = 1_000
+_CUT = {"agent": MAX_NAME_BYTES, "version": MAX_NAME_BYTES, "scenario": MAX_SCENARIO_BYTES}
+"""The size at which metrics cut names."""
 _IN_COLUMNS = "agent", "scenario", "category", "signature"
 _IN_BODY = "version", "criterion", "reason", "flag"
 
@@ -70,7 +78,9 @@ _Conditions: TypeAlias = "Sequence[tuple[str, str | int]]"
 
 
 def rows(connection: Connection, wanted: Filter, before: int | None) -> Iterator[Row]:
-    """The rows of the index that leaves the fewest. No other condition is checked."""
+    """The rows of the index that leaves the fewest. No other condition is checked. Names are whole,
+    no labels of metrics.
+    """
     upper = _upper(connection, wanted, before)
     return _stream(connection, [one.query(0, upper) for one in _selections(connection, wanted)])
 
@@ -79,7 +89,8 @@ def search(connection: Connection, wanted: Filter, before: int | None) -> Iterat
     """The rows that can match. Between two of them, a `Looked` says how far the search has come, so
     that it can stop also where nothing matches.
     """
-    selections = _selections(connection, wanted)
+    labels = {name: None for name in ("agent", "scenario") if _is_label(wanted, name)}
+    selections = _selections(connection, replace(wanted, **labels))
     also = _conditions(wanted, selections)
     if not also:
         yield from rows(connection, wanted, before)
@@ -119,15 +130,15 @@ def _selections(connection: Connection, wanted: Filter) -> list[_Selection]:
     every = tenants(connection)
     among = every if wanted.tenant is None else [wanted.tenant]
     verdicts = _verdicts(wanted)
-    if len(verdicts) > 1 and wanted.scenario is None and among == every:
-        return [_Selection("NOT INDEXED", {})]
     agent, name = wanted.agent, wanted.scenario
+    if len(verdicts) > 1 and name is None and among == every:
+        return [_Selection("NOT INDEXED", {})]
     if len(verdicts) > 1 and len(among) == 1 and agent is not None and name is not None:
         series = {"tenant": among[0], "agent": agent, "scenario": name}
         return [_Selection("INDEXED BY results_by_series", series)]
     index, scenario = "INDEXED BY results_by_verdict", {}
-    if wanted.scenario is not None:
-        index, scenario = "INDEXED BY results_by_scenario", {"scenario": wanted.scenario}
+    if name is not None:
+        index, scenario = "INDEXED BY results_by_scenario", {"scenario": name}
     owners = [{"tenant": tenant} for tenant in among]
     if wanted.tenant is None and isinstance(connection, SharedConnection):
         owners = [{}]  # PostgreSQL has an index for all tenants
@@ -142,19 +153,25 @@ def _conditions(wanted: Filter, selections: Sequence[_Selection]) -> _Conditions
     """What no index answers. The texts in bodies are only necessary conditions."""
     if wanted.trace_id is not None or not selections:
         return ()
-    columns = {name: getattr(wanted, name) for name in _IN_COLUMNS}
-    found = [
-        (f"{name} = ?", text_of(value))
-        for name, value in columns.items()
-        if value is not None and name not in selections[0].columns
-    ]
-    bodies = (getattr(wanted, name) for name in _IN_BODY)
-    found += [
-        ("instr(body, ?) > 0", orjson.dumps(text_of(value)).decode())
-        for value in bodies
-        if value is not None
-    ]
+    found = []
+    for name in _IN_COLUMNS:
+        value = getattr(wanted, name)
+        if value is not None and name not in selections[0].columns:
+            condition = f"instr({name}, ?) = 1" if _is_label(wanted, name) else f"{name} = ?"
+            found.append((condition, text_of(value)))
+    for name in _IN_BODY:
+        value = getattr(wanted, name)
+        if value is not None:
+            text = orjson.dumps(text_of(value)).decode()
+            text = text[:-1] if _is_label(wanted, name) else text
+            found.append(("instr(body, ?) > 0", text))
     return found
+
+
+def _is_label(wanted: Filter, name: str) -> bool:
+    """Whether this may be a label of metrics, which stands for longer names."""
+    value = getattr(wanted, name)
+    return value is not None and name in _CUT and may_be_cut(value, _CUT[name])
 
 
 def _verdicts(wanted: Filter) -> Sequence[Verdict]:

@@ -12,10 +12,10 @@ from prometheus_client import generate_latest
 
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
-from pathgauge.collector.sinks.prometheus.labels import MAX_NAME_BYTES
 from pathgauge.scorers.types import Invocation, Json, Reference, ReferenceTurn, Score
 from support.durable_harness import DurableHarness
 from support.judged import Opinion

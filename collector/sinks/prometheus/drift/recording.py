@@ -22,16 +22,13 @@ from pathgauge.collector.core.drift.policy import DriftPolicy
 from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.drift.tallies import Row as Change
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.core.internal_telemetry import Counter, Row
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.drift.nearest_version import by_agent, nearest_version
 from pathgauge.collector.sinks.prometheus.judge_label import judge_value
-from pathgauge.collector.sinks.prometheus.labels import (
-    MAX_NAME_BYTES,
-    AgentVersion,
-    label_value,
-)
+from pathgauge.collector.sinks.prometheus.labels import AgentVersion
 from pathgauge.collector.sinks.prometheus.measure_fingerprint import MeasureFingerprints
 from pathgauge.scorers.types import Json
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pathgauge.collector.core.evaluations.label_values import label_value
 from pathgauge.collector.core.traffic.changes import Change
 from pathgauge.collector.core.traffic.drift import IDLE, TrafficStatus
 from pathgauge.collector.sinks.prometheus.drift.gauges import SILENT_S
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
-from pathgauge.collector.sinks.prometheus.labels import TenantLabel, label_value
+from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 
 MAX_NAME_BYTES = 200
 """Longer names of paths are cut."""
