@@ -109,3 +109,8 @@ def age(at: float | datetime, now: float) -> str:
 
 def _symbol(match: re.Match[str]) -> str:
     return f"‹U+{ord(match[0]):04X}›"
+
+
+def tokens(count: int | None) -> str:
+    """A number of tokens."""
+    return "unknown" if count is None else f"{count:,}"

@@ -8,6 +8,10 @@ from urllib.parse import quote, urlencode
 from pathgauge.collector.config.operating import AGENT, SCENARIO, TRACE_ID
 
 PROPOSAL_FILE = "reference.yaml"
+NO_NAME = '""'
+"""Stands for results without the name of an agent or scenario. An empty field of the form stands
+for all.
+"""
 
 
 def with_query(path: str, query: Mapping[str, str | int | None]) -> str:
@@ -21,6 +25,13 @@ def with_query(path: str, query: Mapping[str, str | int | None]) -> str:
 def results(**query: str | int | None) -> str:
     """The list of results with these filters."""
     return with_query("/results", query)
+
+
+def results_of(
+    agent: str | None, scenario_id: str | None, tenant: str, **query: str | int | None
+) -> str:
+    """The list of results of one agent in one scenario, which may have no names."""
+    return results(agent=agent or NO_NAME, scenario=scenario_id or NO_NAME, tenant=tenant, **query)
 
 
 def result(trace_id: str, span_id: str, tenant: str = "") -> str:

@@ -37,6 +37,7 @@ _ENVIRONMENT.filters.update(
     number=display.number,
     rarity=display.rarity,
     reason=reason_text,
+    tokens=display.tokens,
 )
 _ENVIRONMENT.globals.update(
     address=address,

@@ -149,9 +149,13 @@ def _found(visit: Visit) -> tuple[StoredResult, Evidence | None]:
     found = reading.stored(
         visit.sources, visit.shown_tenant, visit.path["trace_id"], visit.path["span_id"]
     )
+    # Addresses of the pages name the tenant, unless it has no name.
+    found = [one for one in found if not one[0].tenant] or found
     if not found:
         raise ProblemError(404, NOT_STORED)
-    return found[-1]
+    if len(found) > 1:
+        raise ProblemError(409, "Several tenants have this trace: add one of them, as ?tenant=...")
+    return found[0]
 
 
 def _people(visit: Visit, stored: StoredResult) -> Sequence[GivenAnswer]:
@@ -163,11 +167,8 @@ def _similar(result: models.Result) -> str | None:
     """The results that failed in the same way."""
     if result.signature is None:
         return None
-    return links.results(
-        agent=result.agent,
-        scenario=result.scenario_id,
-        tenant=result.tenant,
-        signature=result.signature,
+    return links.results_of(
+        result.agent, result.scenario_id, result.tenant, signature=result.signature
     )
 
 

@@ -45,7 +45,7 @@ def result_list(visit: Visit) -> Page | Visit:
     found = models.Results(results=[], next=None)
     is_cut = False
     try:
-        query = ResultQuery.model_validate(given)
+        query = ResultQuery.model_validate({name: _named(given[name]) for name in given})
         if visit.resumed is not None:
             query = query.model_copy(update={"cursor": visit.resumed})
         found = reading.results(visit.sources, visit.tenant, query)
@@ -139,6 +139,10 @@ def _is_high_good(visit: Visit, criterion: str | None) -> bool:
     return next(
         (one.scorer.higher_is_better for one in active if one and one.name == criterion), True
     )
+
+
+def _named(value: str) -> str:
+    return "" if value == links.NO_NAME else value
 
 
 def _without_cursor(query: Mapping[str, str]) -> Mapping[str, str]:

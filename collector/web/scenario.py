@@ -78,7 +78,8 @@ def scenario(visit: Visit) -> Page:
             "turns": [] if reference is None else list(map(_turn, reference.turns)),
             "behaviours": found.behaviours[:BEHAVIOURS],
             "more_behaviours": max(0, len(found.behaviours) - BEHAVIOURS),
-            "results_link": _results(series),
+            "results_link": _all_results(series),
+            "failed_link": _all_results(series, verdict="failed"),
             "dashboard_link": visit.dashboard_url
             and links.dashboard(visit.dashboard_url, labels.agent, labels.scenario),
             "results_of": lambda **query: _results(series, **query),
@@ -94,9 +95,15 @@ def _failures(visit: Visit, series: Series) -> models.Clusters:
 
 
 def _results(series: Series, **query: str | None) -> str:
-    return links.results(
-        agent=series.agent, scenario=series.scenario, tenant=series.tenant, **query
-    )
+    return links.results_of(series.agent, series.scenario, series.tenant, **query)
+
+
+def _all_results(series: Series, **query: str | None) -> str:
+    """Without a scenario: the results of all scenarios of the agent."""
+    if series.scenario:
+        return _results(series, **query)
+    agent = series.agent or links.NO_NAME
+    return links.results(agent=agent, tenant=series.tenant, **query)
 
 
 def _turn(turn: ReferenceTurn) -> ExpectedTurn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -179,6 +180,57 @@ def test_the_label_of_an_alert_and_the_whole_name_lead_to_the_same_page(tmp_path
         assert "Recent scores" in page
         assert "1 failed run" in page
         assert "parcel.yaml:1" in page
+
+
+def test_links_of_runs_without_names_list_these_runs(tmp_path: Path) -> None:
+    nameless, named = evaluation("no", agent="", scenario=""), evaluation("named")
+    of_agent = evaluation("of agent", scenario="")
+    with opened(tmp_path) as store:
+        commit(store, [nameless, named, of_agent])
+    found = site(sources(tmp_path))
+    for one, address in [
+        (nameless, "/scenario"),
+        (of_agent, "/scenario?agent=support"),
+        (nameless, f"/results/{nameless.invocation.trace_id}/{nameless.invocation.span_id}"),
+    ]:
+        links = re.findall(
+            r'href="(/results\?[^"]*(?:signature|category|version)=[^"]*)"', read(found, address)
+        )
+        assert links
+        for link in map(html.unescape, links):
+            [listed] = re.findall(r'href="(/results/\w+/\w+)"', read(found, link))
+            assert listed.split("/")[2] == one.invocation.trace_id
+    [every] = re.findall(r'href="([^"]*)">Results</a> ·', read(found, "/scenario?agent=support"))
+    assert read(found, html.unescape(every)).count("<bdi>find_order.order differs") == 2
+
+
+def test_a_trace_of_several_tenants_is_not_taken_for_that_of_one(tmp_path: Path) -> None:
+    shared = [evaluation("a", tenant=tenant, version=tenant) for tenant in ("north", "south")]
+    path = f"/results/{shared[0].invocation.trace_id}/{shared[0].invocation.span_id}"
+    found = site(sources(tmp_path))
+    with opened(tmp_path) as store:
+        commit(store, shared)
+        assert "Several tenants have this trace" in text_of(read(found, path, 409))
+        assert "Version of the agent south" in text_of(read(found, f"{path}?tenant=south"))
+        commit(store, [evaluation("a", version="7")])
+    # No tenant can be named in the address of a result without one.
+    assert "Version of the agent 7" in text_of(read(found, path))
+
+
+def test_an_unknown_number_of_tokens_is_not_0(tmp_path: Path) -> None:
+    one = changed("tokens", output_tokens=1234)
+    with opened(tmp_path) as store:
+        commit(store, [one])
+    path = f"/results/{one.invocation.trace_id}/{one.invocation.span_id}"
+    assert "Tokens unknown in, 1,234 out" in text_of(read(site(sources(tmp_path)), path))
+
+
+def test_failures_without_recent_scores_are_not_called_no_results(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        commit(store, [FAILED], time.time())
+    page = text_of(read(site(sources(tmp_path)), "/"))
+    assert "No scores are recent" in page
+    assert "No results yet" not in page
 
 
 @pytest.fixture
