@@ -5,11 +5,12 @@ reference, and the active references.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pathgauge.collector.api import models
 from pathgauge.collector.api.models import time_of
 from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.store.queries.runs import Runs, last_runs
 
@@ -41,9 +42,11 @@ def unmatched(sources: Sources, tenant: str | None) -> models.Unmatched:
     )
 
 
-def summary(sources: Sources, tenant: str | None) -> models.Summary:
+def summary(
+    sources: Sources, tenant: str | None, is_wanted: Callable[[Series], bool] = lambda _: True
+) -> models.Summary:
     """Agents and scenarios with recent scores, and the state of the telemetry."""
-    series = sorted(_series(sources, tenant), key=_badness)
+    series = series_of(sources, tenant, is_wanted)
     return models.Summary(
         series=series[:MAX_SERIES],
         further_series=max(0, len(series) - MAX_SERIES),
@@ -51,6 +54,13 @@ def summary(sources: Sources, tenant: str | None) -> models.Summary:
         # The counts are of all tenants, so one of them must not see them.
         telemetry=sources.telemetry() if tenant is None else None,
     )
+
+
+def series_of(
+    sources: Sources, tenant: str | None, is_wanted: Callable[[Series], bool]
+) -> list[models.Series]:
+    """Agents and scenarios with recent scores, the worst first; all of them."""
+    return sorted(_series(sources, tenant, is_wanted), key=_badness)
 
 
 def references(sources: Sources, tenant: str | None) -> models.References:
@@ -80,13 +90,17 @@ def references(sources: Sources, tenant: str | None) -> models.References:
     )
 
 
-def _series(sources: Sources, tenant: str | None) -> Iterator[models.Series]:
-    by_series: dict[tuple[str, str, str], list[CurrentScore]] = defaultdict(list)
+def _series(
+    sources: Sources, tenant: str | None, is_wanted: Callable[[Series], bool]
+) -> Iterator[models.Series]:
+    by_series: dict[Series, list[CurrentScore]] = defaultdict(list)
     for score in sources.scores():
         window = score.window
         if tenant in (None, window.tenant):
-            by_series[window.tenant, window.agent, window.scenario].append(score)
-    for (of, agent, scenario), scores in by_series.items():
+            by_series[Series(window.agent, window.scenario, window.tenant)].append(score)
+    for (agent, scenario, of), scores in by_series.items():
+        if not is_wanted(Series(agent, scenario, of)):
+            continue
         yield models.Series(
             tenant=of,
             agent=agent or None,

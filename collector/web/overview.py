@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathgauge.collector.api import models, overview as state, reading
 from pathgauge.collector.api.queries import ClusterQuery, DriftQuery
 from pathgauge.collector.api.traffic import traffic
+from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.web import drift, links
 from pathgauge.collector.web.sparklines import HEIGHT, WIDTH, Sparkline, sparkline
 from pathgauge.collector.web.visit import Page, Visit
@@ -35,9 +36,9 @@ class SeriesView:
 
 def overview(visit: Visit) -> Page:
     """The page. `q` filters by name, `from` skips series."""
-    summary = state.summary(visit.sources, visit.tenant)
     wanted = visit.query.get("q", "").casefold()
-    found = [one for one in summary.series if wanted in _names(one)]
+    summary = state.summary(visit.sources, visit.tenant, lambda one: wanted in _names(one))
+    found = summary.series
     start = _start(visit.query.get("from", ""), len(found))
     shown = found[start : start + SERIES_PER_PAGE]
     failures = _failures(visit)
@@ -92,8 +93,8 @@ def _view(series: models.Series, worse: Container[drift.Place]) -> SeriesView:
     )
 
 
-def _names(series: models.Series) -> str:
-    return f"{series.agent or ''} {series.scenario_id or ''}".casefold()
+def _names(series: Series) -> str:
+    return f"{series.agent} {series.scenario}".casefold()
 
 
 def _start(text: str, count: int) -> int:

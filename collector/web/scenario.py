@@ -48,12 +48,7 @@ def scenario(visit: Visit) -> Page:
     labels = labels_of(series)
     found = history(visit.sources, series)
     failures = _failures(visit, series)
-    summary = overview.summary(visit.sources, series.tenant)
-    current = [
-        one
-        for one in summary.series
-        if (one.agent or "", one.scenario_id or "", one.tenant) == labels
-    ]
+    current = overview.series_of(visit.sources, series.tenant, lambda one: one == labels)
     reference = next(
         (one for one in visit.sources.references() if has_label(one.scenario_id, series.scenario)),
         None,

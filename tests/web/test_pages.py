@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from pathgauge import ToolTrajectoryAvgScore
 from pathgauge.collector.api.authorization import LOOPBACK, Authorization
+from pathgauge.collector.api.overview import MAX_SERIES
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator, SessionResult
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.windows import Window
@@ -167,7 +168,7 @@ def test_the_label_of_an_alert_and_the_whole_name_lead_to_the_same_page(tmp_path
         commit(store, [evaluation("long", agent=agent, scenario=name)])
     labels = {"agent": label_value(agent, MAX_NAME_BYTES), "scenario": label_value(name)}
     current = score(0.25)
-    window = replace(current.window, **labels)
+    window = replace(current.window, agent=labels["agent"], scenario=labels["scenario"])
     long = site(
         sources(
             tmp_path,
@@ -180,6 +181,14 @@ def test_the_label_of_an_alert_and_the_whole_name_lead_to_the_same_page(tmp_path
         assert "Recent scores" in page
         assert "1 failed run" in page
         assert "parcel.yaml:1" in page
+
+
+def test_a_series_is_found_however_many_others_are_worse() -> None:
+    scores = [score(0.5, f"scenario {number}") for number in range(MAX_SERIES + 1)]
+    many = site(sources(None, scores=lambda: [*scores, score(1.0, "healthy")]))
+    assert "support · healthy" in text_of(read(many, "/?q=healthy"))
+    assert "2 further pairs" in text_of(read(many, "/"))
+    assert "Recent scores" in text_of(read(many, "/scenario?agent=support&scenario=healthy"))
 
 
 def test_links_of_runs_without_names_list_these_runs(tmp_path: Path) -> None:
