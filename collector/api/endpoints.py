@@ -25,7 +25,7 @@ from pathgauge.collector.api.feedback_models import (
     FeedbackQuery,
     GivenAnswers,
 )
-from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.problems import SEVERAL_TENANTS, ProblemError
 from pathgauge.collector.api.queries import (
     ClusterQuery,
     DriftQuery,
@@ -68,7 +68,7 @@ def _explained(
     if not found.results:
         raise ProblemError(404, "no result of this trace and span is stored")
     if len(found.results) > 1:
-        raise ProblemError(409, "several tenants have this trace: name one of them with `tenant`")
+        raise ProblemError(409, SEVERAL_TENANTS)
     return found.results[0]
 
 

@@ -13,6 +13,7 @@ from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.reading import QueryTooSlowError
 from pathgauge.collector.store.queries.traces import AmbiguousTraceError
 
+SEVERAL_TENANTS = "several tenants have this trace: name one of them with `tenant`"
 STANDBY = (
     "This process is a standby, and only the gauge knows this: ask the process of the role gauge"
     " whose /activez answers 200."

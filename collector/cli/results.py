@@ -158,6 +158,7 @@ def show(
     url: Url = None,
     token_file: TokenFile = None,
     ca_file: CaFile = None,
+    tenant: TraceTenant = None,
     as_json: AsJson = False,
 ) -> None:
     """Explain the results of a trace.
@@ -174,7 +175,7 @@ def show(
     from pathgauge.collector.cli.result_sources.source import SourceError, source_of
 
     with operator_errors():
-        found = source_of(config, url, token_file, ca_file).explained(trace, span).results
+        found = source_of(config, url, token_file, ca_file).explained(trace, span, tenant).results
         if not found:
             raise SourceError(f"trace {trace}: found no result, expected one in the store")
         if as_json:

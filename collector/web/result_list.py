@@ -42,17 +42,13 @@ def result_list(visit: Visit) -> Page | Visit:
     given = dict(visit.query)
     order = given.pop("order", "newest")
     message = None
-    found = models.Results(results=[], next=None)
-    is_cut = False
+    found, is_cut = models.Results(results=[], next=None), False
     try:
-        query = ResultQuery.model_validate({name: _named(given[name]) for name in given})
-        if visit.resumed is not None:
-            query = query.model_copy(update={"cursor": visit.resumed})
-        found = reading.results(visit.sources, visit.tenant, query)
-        is_cut = found.next is not None and len(found.results) < query.limit
+        found, is_cut = _searched(visit, given)
     except ValidationError as error:
         message = problems.invalid(error).detail
-    if is_cut and not found.results and time.monotonic() < visit.search_until:
+    is_vain = is_cut and not found.results
+    if is_vain and time.monotonic() < visit.search_until:
         return replace(visit, resumed=found.next)
     rows = [_row(one, given.get("criterion")) for one in found.results]
     if order == "worst":
@@ -68,10 +64,7 @@ def result_list(visit: Visit) -> Page | Visit:
             and links.with_query("/results", {**visit.query, "cursor": found.next}),
             "newest": links.with_query("/results", _without_cursor(visit.query)),
             # A live update is one query: it would hide what a longer search has found.
-            "is_live": "cursor" not in given
-            and message is None
-            and visit.resumed is None
-            and not (is_cut and not rows),
+            "is_live": not ("cursor" in given or message or visit.resumed or is_vain),
             "searched_to": found.searched_to if is_cut else None,
             "choices": _CHOICES,
             "may_choose_tenant": visit.tenant is None,
@@ -89,6 +82,15 @@ _CHOICES: Mapping[str, Mapping[str, str]] = {
     "order": ORDERS,
     "limit": {str(limit): f"{limit} results" for limit in LIMITS},
 }
+
+
+def _searched(visit: Visit, given: Mapping[str, str]) -> tuple[models.Results, bool]:
+    """Results, and whether the search has ended before the page was full."""
+    query = ResultQuery.model_validate({name: _named(given[name]) for name in given})
+    if visit.resumed is not None:
+        query = query.model_copy(update={"cursor": visit.resumed})
+    found = reading.results(visit.sources, visit.tenant, query)
+    return found, found.next is not None and len(found.results) < query.limit
 
 
 def _row(result: models.Result, criterion: str | None) -> Row:

@@ -178,6 +178,18 @@ def test_unknown_scenario_ids_are_counted_with_those_most_like_them(
     ]
 
 
+def test_the_result_of_one_of_several_tenants_is_explained(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "pathgauge.yaml").write_text(json.dumps({"store": {"path": "data"}}))
+    with opened(tmp_path / "data") as opened_store:
+        commit(opened_store, [evaluation("a", tenant=name) for name in ("", "north", "south")])
+    ids = FAILED.invocation.trace_id, FAILED.invocation.span_id
+    words = "results", "show", *ids, "--config", str(tmp_path / "pathgauge.yaml")
+    assert "several tenants have this trace" in run(*words).stderr
+    for tenant in ("", "south"):
+        shown = run(*words, "--tenant", tenant, "--json")
+        assert json.loads(shown.stdout)["result"]["tenant"] == tenant
+
+
 def test_a_result_is_explained(asked: Run) -> None:
     result = asked("show", STOPPED.invocation.trace_id.upper())
     assert (result.exit_code, result.stderr) == (0, "")

@@ -189,6 +189,8 @@ async def test_one_result_of_a_trace_is_explained(collector: Collector) -> None:
     span_id = found["result"]["span_id"]
     one = await answer(collector, "explain_result", trace_id=trace, span_id=span_id)
     assert one == await answer(collector, "explain_result", trace_id=trace)
+    nobody = await ask(collector, "explain_result", trace_id=trace, tenant="nobody")
+    assert nobody.is_error
     other = await ask(collector, "explain_result", trace_id=trace, span_id="0" * 16)
     assert (other.is_error, traffic.text_of(other)) == (
         True,

@@ -108,7 +108,11 @@ class Tools:
         return fitted(lambda shaper: building.failures(shaper, clusters, newest, page.next, notes))
 
     def explain_result(
-        self, context: Context[Any, Any], trace_id: TraceId, span_id: SpanId = None
+        self,
+        context: Context[Any, Any],
+        trace_id: TraceId,
+        span_id: SpanId = None,
+        tenant: Name = None,
     ) -> Annotated[CallToolResult, answers.ExplainedAnswer]:
         """Why a run failed or passed: expected and actual tool calls side by side, arguments and
         results, answers, and the explanation of each criterion. Without `span_id`: all results of
@@ -116,9 +120,9 @@ class Tools:
         """
         path = ("results", trace_id.lower())
         if span_id:
-            found = [self._get(context, models.Explained, *path, span_id.lower())]
+            found = [self._get(context, models.Explained, *path, span_id.lower(), tenant=tenant)]
         else:
-            found = self._get(context, models.ExplainedTrace, *path).results
+            found = self._get(context, models.ExplainedTrace, *path, tenant=tenant).results
         return fitted(lambda shaper: building.explained(shaper, found))
 
     def compare_versions(

@@ -47,11 +47,14 @@ class HttpSource:
         """One page of results, the newest first."""
         return self._get(models.Results, ("results",), query)
 
-    def explained(self, trace_id: str, span_id: str | None = None) -> models.ExplainedTrace:
+    def explained(
+        self, trace_id: str, span_id: str | None = None, tenant: str | None = None
+    ) -> models.ExplainedTrace:
         """The results of a trace, or of one invocation in it, with what explains them."""
+        query = TraceQuery(tenant=tenant)
         if span_id is None:
-            return self._get(models.ExplainedTrace, ("results", trace_id))
-        one = self._get(models.Explained, ("results", trace_id, span_id))
+            return self._get(models.ExplainedTrace, ("results", trace_id), query)
+        one = self._get(models.Explained, ("results", trace_id, span_id), query)
         return models.ExplainedTrace(results=[one])
 
     def clusters(self, query: ClusterQuery) -> models.Clusters:

@@ -104,7 +104,7 @@ def of_source(
 
 def _add(traffic: Traffic, source: ResultSource, result: models.Result) -> str | None:
     """Add one run; or why it cannot be used."""
-    [explained] = source.explained(result.trace_id, result.span_id).results[-1:]
+    [explained] = source.explained(result.trace_id, result.span_id, result.tenant).results
     if explained.evidence is None:
         return "what they did is not kept; see the configuration key evidence.keep"
     people = Opinion(explained.people.good, explained.people.bad)

@@ -37,8 +37,12 @@ class ResultSource(Protocol):
         """One page of results, the newest first."""
         ...
 
-    def explained(self, trace_id: str, span_id: str | None = None) -> models.ExplainedTrace:
-        """The results of a trace, or of one invocation in it, with what explains them."""
+    def explained(
+        self, trace_id: str, span_id: str | None = None, tenant: str | None = None
+    ) -> models.ExplainedTrace:
+        """The results of a trace, or of one invocation in it, with what explains them. Without
+        `tenant`, those of all tenants; of one invocation, only one may have it.
+        """
         ...
 
     def clusters(self, query: ClusterQuery) -> models.Clusters:

@@ -9,7 +9,7 @@ from functools import partial
 
 from pathgauge.collector.api import drifts, models, reading, releases, shadowing
 from pathgauge.collector.api.drift_models import DriftReport
-from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.problems import SEVERAL_TENANTS, ProblemError
 from pathgauge.collector.api.queries import (
     ClusterQuery,
     DriftQuery,
@@ -68,9 +68,14 @@ class StoreSource:
         """One page of results, the newest first."""
         return reading.results(self._sources, None, query)
 
-    def explained(self, trace_id: str, span_id: str | None = None) -> models.ExplainedTrace:
+    def explained(
+        self, trace_id: str, span_id: str | None = None, tenant: str | None = None
+    ) -> models.ExplainedTrace:
         """The results of a trace, or of one invocation in it, with what explains them."""
-        return reading.explained(self._sources, None, trace_id, span_id)
+        found = reading.explained(self._sources, tenant, trace_id, span_id)
+        if span_id is not None and len(found.results) > 1:
+            raise SourceError(SEVERAL_TENANTS)
+        return found
 
     def clusters(self, query: ClusterQuery) -> models.Clusters:
         """Failures, grouped by what failed."""

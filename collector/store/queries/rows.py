@@ -130,15 +130,12 @@ def _selections(connection: Connection, wanted: Filter) -> list[_Selection]:
     every = tenants(connection)
     among = every if wanted.tenant is None else [wanted.tenant]
     verdicts = _verdicts(wanted)
-    agent, name = wanted.agent, wanted.scenario
-    if len(verdicts) > 1 and name is None and among == every:
-        return [_Selection("NOT INDEXED", {})]
-    if len(verdicts) > 1 and len(among) == 1 and agent is not None and name is not None:
-        series = {"tenant": among[0], "agent": agent, "scenario": name}
-        return [_Selection("INDEXED BY results_by_series", series)]
+    simple = _with_any_verdict(wanted, among, every) if len(verdicts) > 1 else None
+    if simple is not None:
+        return [simple]
     index, scenario = "INDEXED BY results_by_verdict", {}
-    if name is not None:
-        index, scenario = "INDEXED BY results_by_scenario", {"scenario": name}
+    if wanted.scenario is not None:
+        index, scenario = "INDEXED BY results_by_scenario", {"scenario": wanted.scenario}
     owners = [{"tenant": tenant} for tenant in among]
     if wanted.tenant is None and isinstance(connection, SharedConnection):
         owners = [{}]  # PostgreSQL has an index for all tenants
@@ -147,6 +144,18 @@ def _selections(connection: Connection, wanted: Filter) -> list[_Selection]:
         for owner in owners
         for verdict in verdicts
     ]
+
+
+def _with_any_verdict(
+    wanted: Filter, among: Sequence[str], every: Sequence[str]
+) -> _Selection | None:
+    """`None` if the verdicts have to be read one by one."""
+    if wanted.scenario is None and among == every:
+        return _Selection("NOT INDEXED", {})
+    if len(among) != 1 or wanted.agent is None or wanted.scenario is None:
+        return None
+    series = {"tenant": among[0], "agent": wanted.agent, "scenario": wanted.scenario}
+    return _Selection("INDEXED BY results_by_series", series)
 
 
 def _conditions(wanted: Filter, selections: Sequence[_Selection]) -> _Conditions:
