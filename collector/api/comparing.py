@@ -12,6 +12,7 @@ from pathgauge.collector.api.models import time_of
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import ReferenceQuery, VersionQuery
 from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.core.evaluations.label_values import has_label
 from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.core.references.export_native import scenario
 from pathgauge.collector.store.evidence import table as evidence_rows
@@ -62,7 +63,7 @@ def reference(
     Raises `ProblemError` if there is neither.
     """
     for one in sources.references():
-        if one.scenario_id == query.scenario:
+        if has_label(one.scenario_id, query.scenario):
             return _document(one, active=True)
     for evidence in _evidence(sources, Filter(tenant=tenant, scenario=query.scenario)):
         if evidence.turn is not None:

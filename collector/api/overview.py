@@ -66,7 +66,7 @@ def series_of(
 def references(sources: Sources, tenant: str | None) -> models.References:
     """The active references, and how many of the last invocations had one."""
     active = list(sources.references())[:_MAX_REFERENCES]
-    runs = Runs({}, 0, 0)
+    runs = Runs({}, 0, 0, complete=False)
     if sources.reading is not None:
         with sources.reading() as connection:
             runs = last_runs(connection, tenant, (one.scenario_id for one in active))

@@ -66,6 +66,7 @@ def overview(visit: Visit) -> Page:
             "telemetry": summary.telemetry,
             "clusters": failures.clusters[:CLUSTERS],
             "failures": failures.failures,
+            "complete": failures.complete,
             "failures_link": links.results(verdict="failed", since=CLUSTERS_SINCE),
             "diverging": [one for one in watched if one.alarm][:DIVERGING],
             "max_changes": CHANGES,

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from pathgauge import ToolTrajectoryAvgScore
 from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.evaluations.label_values import label_value
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.store.queries import versions
 from pathgauge.scorers.matching.value_matchers import Pattern
@@ -198,6 +199,12 @@ def test_a_tenant_does_not_see_the_turn_of_another(folder: Path, tmp_path: Path)
     headers = {"authorization": f"Bearer {NORTH}"}
     assert api.get(f"{PREFIX}/reference?scenario=matching", headers=headers).status_code == 404
     assert get(api, "/reference?scenario=parcel", NORTH)["version"] == "v1"
+
+
+def test_the_label_of_a_long_scenario_finds_its_reference() -> None:
+    name = "refund " * 30
+    api = client(sources(None, references=[Reference(name, (EXPECTED,), "v1")]))
+    assert get(api, f"/reference?scenario={label_value(name)}")["scenario_id"] == name
 
 
 @pytest.mark.parametrize("scenario", ["unknown", ""])

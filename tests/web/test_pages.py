@@ -234,6 +234,17 @@ def test_an_unknown_number_of_tokens_is_not_0(tmp_path: Path) -> None:
     assert "Tokens unknown in, 1,234 out" in text_of(read(site(sources(tmp_path)), path))
 
 
+def test_groups_of_the_newest_failures_are_not_called_those_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as store:
+        commit(store, [FAILED, OTHER], time.time())
+    found = site(sources(tmp_path))
+    assert "All 2 failed runs" in text_of(read(found, "/"))
+    monkeypatch.setattr("pathgauge.collector.store.queries.clusters.MAX_FAILURES", 1)
+    assert "All failed runs ; the newest 1 were grouped." in text_of(read(found, "/"))
+
+
 def test_failures_without_recent_scores_are_not_called_no_results(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         commit(store, [FAILED], time.time())
@@ -421,6 +432,18 @@ def test_the_scenario_page_of_a_series_without_results_says_so(pages: TestClient
     page = text_of(read(pages, "/scenario?agent=nobody"))
     assert "No run of this agent without a scenario id is stored. Results has those" in page
     assert "too long" in text_of(read(pages, f"/scenario?agent={'x' * 1001}", 422))
+
+
+def test_a_reference_whose_runs_are_not_known_is_not_called_never_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_memory = text_of(read(site(sources(None, references=[REFERENCE])), "/references"))
+    monkeypatch.setattr("pathgauge.collector.store.queries.runs._SEARCH_S", -1.0)
+    too_slow = text_of(read(site(sources(folder, references=[REFERENCE])), "/references"))
+    for text in (in_memory, too_slow):
+        assert "1 active reference; the last run is not known of all" in text
+        assert "parcel v1 unknown" in text
+        assert "never run" not in text
 
 
 def test_references_are_listed_those_that_were_never_run_first(pages: TestClient) -> None:
