@@ -35,6 +35,7 @@ from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.tables.scoring import JudgeAll, score_table
 from pathgauge.collector.offline.trace_files import TraceFiles, read_path, shown
+from pathgauge.collector.offline.without_agent import without_agent
 
 _UNBOUNDED = Bounds(
     max_trace_spans=sys.maxsize, max_trace_bytes=sys.maxsize, max_open_bytes=sys.maxsize
@@ -106,8 +107,9 @@ def replay_files(
     """
     judging: WhenJudged = "unconfigured" if judge_all is None else "later"
     telemetry = InternalTelemetry()
+    registry = registry or installed_dialects()
     pipeline = Pipeline(
-        registry or installed_dialects(),
+        registry,
         evaluator,
         references,
         telemetry,
@@ -123,6 +125,10 @@ def replay_files(
     events += _judged(pipeline, references, judge_all)  # sessions that have ended now
     evaluations = _newest(events)
     notes = [*files.notes, *_unreadable(path, events), *_unread(path, telemetry)]
+    known = {one.invocation.trace_id for one in evaluations}
+    known.update(event.trace_id for event in events if isinstance(event, Unreadable))
+    lost = without_agent(files.spans, known, registry)
+    notes += [f"{shown(path)}: {note}" for note in lost]
     for table in files.tables:
         scored, more = score_table(table, evaluator, references, judge_all)
         evaluations += tuple(scored)

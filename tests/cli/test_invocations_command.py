@@ -194,6 +194,22 @@ def test_a_scope_that_no_dialect_understands_is_named(run: Run, folder: Path) ->
     )
 
 
+def test_tool_calls_of_an_agent_whose_own_span_never_arrived_are_named(
+    run: Run, folder: Path
+) -> None:
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "lookup"}
+    killed = span("a", "execute_tool lookup", tool, parent="gone")
+    (folder / "traces").write_bytes(export(killed))
+    result = run("invocations", "traces")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert (
+        result.stderr
+        == "pathgauge: traces: 1 traces with tool calls have no span of an agent, which is"
+        f" exported when the agent ends: {killed.trace_id}\n"
+        "pathgauge: traces: found no agent invocation in 1 spans and 0 log records\n"
+    )
+
+
 def test_rejected_spans_are_counted(run: Run, folder: Path) -> None:
     good = otlp(TURNS[0])
     bad = ExportTraceServiceRequest(

@@ -209,6 +209,19 @@ def test_a_gate_that_judged_nothing_fails_and_says_why(run: Run, folder: Path) -
     ]
 
 
+def test_a_run_whose_agent_was_killed_is_named_beside_those_that_pass(
+    run: Run, folder: Path
+) -> None:
+    killed = [one for one in turn(WRONG) if one.name.startswith("execute_tool")]
+    write(folder, turn(RIGHT), killed)
+    result = run("score", "traces.bin", "--references", "references.yaml")
+    assert result.exit_code == 0
+    assert result.stderr == (
+        "pathgauge: traces.bin: 1 traces with tool calls have no span of an agent, which is"
+        f" exported when the agent ends: {trace_id(killed)}\n"
+    )
+
+
 def test_without_references_the_gate_says_what_is_missing(run: Run, folder: Path) -> None:
     write(folder, turn(RIGHT))
     result = run("score", "traces.bin")
