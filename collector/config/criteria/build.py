@@ -202,7 +202,7 @@ def _option_problems(
         path = details["loc"]
         first = tuple(spelling.get(str(step), step) for step in path[:1])
         details["loc"] = first + path[1:]
-        yield problem(details, kind, location.document, (*location.path, name))
+        yield problem(details, kind, location.document, (*location.path, name), COMMON_KEYS)
 
 
 def _threshold_problems(

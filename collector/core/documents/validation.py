@@ -65,11 +65,21 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def problem(details: ErrorDetails, kind: Any, document: Document, path: KeyPath = ()) -> Problem:
-    """A `Problem` for one error that pydantic found in the data at `path`."""
+def problem(
+    details: ErrorDetails,
+    kind: Any,
+    document: Document,
+    path: KeyPath = (),
+    more_keys: Iterable[str] = (),
+) -> Problem:
+    """A `Problem` for one error that pydantic found in the data at `path`. `more_keys` are possible
+    at `path` besides those of `kind`.
+    """
     place = (*path, *details["loc"])
     if details["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         known = _keys(kind, details["loc"][:-1])
+        if len(details["loc"]) == 1:
+            known += more_keys
         hint = did_you_mean(str(place[-1]), known)
         text = f"found an unknown key, expected {_one_of(known)}{hint}"
         return document.problem(place, text, of_key=True)

@@ -26,6 +26,11 @@ SECONDS = f"{__name__}:Seconds"
 BRIEF = f"{__name__}:brief"
 MENTIONS = f"{__name__}:Mentions"
 COMPOSITE = "'pathgauge:Composite'"
+OF_ALL = (
+    "threshold, objective, scorer, takes, agent, view, include_intermediate_responses_in_final,"
+    " over, aggregate, each, k"
+)
+"""The keys of every criterion."""
 COST = "'pathgauge:CostOfPassed'"
 
 
@@ -386,14 +391,14 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
             f"s: {{scorer: '{SECONDS}', ignor_args: true}}",
             (
                 f"1:{len(SECONDS) + 17}: s.ignor_args: found an unknown key, expected one of"
-                " per_call, max_calls"
+                f" per_call, max_calls, {OF_ALL}"
             ),
         ),
         (
             f"s: {{scorer: '{SECONDS}', maxCall: 3}}",
             (
                 f"1:{len(SECONDS) + 17}: s.maxCall: found an unknown key, expected one of per_call,"
-                " max_calls; did you mean 'max_calls'?"
+                f" max_calls, {OF_ALL}; did you mean 'max_calls'?"
             ),
         ),
         (
@@ -412,7 +417,17 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
             f"u: {{scorer: '{__name__}:unnamed', takes: result, seconds: true}}",
             f"1:{len(__name__) + 49}: u.seconds: found true, expected a number",
         ),
-        ("failure: {x: 1}", "1:11: failure.x: found an unknown key, expected no keys"),
+        (
+            "failure: {x: 1}",
+            f"1:11: failure.x: found an unknown key, expected one of {OF_ALL}",
+        ),
+        (
+            "response_match_score: {treshold: 0.8}",
+            (
+                "1:24: response_match_score.treshold: found an unknown key, expected one of"
+                f" stemmer, max_tokens, {OF_ALL}; did you mean 'threshold'?"
+            ),
+        ),
         (
             "tool_trajectory_f1: {matchMode: name_only, match_mode: name_only}",
             (
@@ -428,7 +443,7 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
             f"s: {{scorer: '{SECONDS}', derived: 1}}",
             (
                 f"1:{len(SECONDS) + 17}: s.derived: found an unknown key, expected one of per_call,"
-                " max_calls"
+                f" max_calls, {OF_ALL}"
             ),
         ),
         (f"s: {{scorer: '{SECONDS}', max_calls: 0}}", "1:4: s: max_calls must be at least 1"),
@@ -453,7 +468,8 @@ def test_criteria_keep_their_order_and_false_switches_one_off() -> None:
             f"s: {{scorer: '{BRIEF}', max_word: 3}}",
             (
                 f"1:{len(BRIEF) + 17}: s.max_word: found an unknown key, expected one of low, high,"
-                " higher_is_better, max_words, units, scenario; did you mean 'max_words'?"
+                f" higher_is_better, max_words, units, scenario, {OF_ALL}; did you mean"
+                " 'max_words'?"
             ),
         ),
         (
@@ -621,7 +637,10 @@ def test_the_members_of_a_criterion_may_come_after_it() -> None:
         ),
         (
             f"all: {{scorer: {COMPOSITE}, of: [latency], treshold: 1}}\nlatency: 3",
-            "1:53: all.treshold: found an unknown key, expected one of of, not_evaluated",
+            (
+                "1:53: all.treshold: found an unknown key, expected one of of, not_evaluated,"
+                f" {OF_ALL}; did you mean 'threshold'?"
+            ),
         ),
     ],
 )
