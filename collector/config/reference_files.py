@@ -38,7 +38,7 @@ _SOURCES: Mapping[str, Callable[[str, str], Document]] = {
     ".ndjson": jsonl_source.read,
     ".csv": csv_source.read,
 }
-"""Parsers by file suffix; every other file is YAML."""
+"""Parsers by file suffix, in any case: Windows programs write `.CSV`. Every other file is YAML."""
 
 
 PatternProblem: TypeAlias = Callable[[int, str], Problem]
@@ -157,8 +157,9 @@ def read_documents(file: Path, environment: Mapping[str, str] | None = None) -> 
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         reason = error.strerror if isinstance(error, OSError) else error
         raise _error(file, f"cannot be read: {reason}") from None
-    if file.suffix in _SOURCES:
-        return [_SOURCES[file.suffix](text, str(file))]
+    source = _SOURCES.get(file.suffix.lower())
+    if source is not None:
+        return [source(text, str(file))]
     return yaml_source.read(text, str(file), environment)
 
 

@@ -310,6 +310,9 @@ def test_notes_of_a_format_are_warnings(folder: Path) -> None:
         ("a.jsonl", '{"scenario": "a", "input": "x"}\n{"scenario": "b", "input": "x"}\n'),
         ("a.ndjson", '{"scenario": "a", "input": "x"}\n{"scenario": "b", "input": "x"}\n'),
         ("a.csv", "scenario,input\na,x\nb,x\n"),
+        ("A.CSV", "scenario,input\na,x\nb,x\n"),
+        ("A.JSONL", '{"scenario": "a", "input": "x"}\n{"scenario": "b", "input": "x"}\n'),
+        ("A.JSON", '[\n\t{"scenario": "a", "input": "x"},\n\t{"scenario": "b", "input": "x"}\n]'),
     ],
 )
 def test_json_lines_and_csv_may_contain_scenarios(folder: Path, name: str, text: str) -> None:
