@@ -8,8 +8,8 @@ until a test uses it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -49,18 +49,40 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     try:
         references = read_references(*_patterns(marker, metafunc.config))
-    except ConfigError as error:
-        pytest.fail(str(error), pytrace=False)
+    except (ConfigError, _MarkerError) as error:
+        # pytest itself only names the file of the test.
+        pytest.fail(f"{metafunc.definition.nodeid}: {error}", pytrace=False)
     ids = [reference.scenario_id for reference in references]
     metafunc.parametrize(_ARGUMENT, references, ids=ids)
 
 
+class _MarkerError(ValueError):
+    """The marker is written wrong."""
+
+
 def _patterns(marker: pytest.Mark, config: pytest.Config) -> list[str]:
-    """The paths and patterns of the marker, below the rootdir."""
-    patterns = marker.kwargs.get("references", ())
-    if isinstance(patterns, str | os.PathLike):
-        patterns = (patterns,)
-    return [str(config.rootpath / pattern) for pattern in (*marker.args, *patterns)]
+    """The paths and patterns of the marker, below the rootdir. Raises `_MarkerError`."""
+    unknown = [name for name in marker.kwargs if name != "references"]
+    if unknown:
+        raise _MarkerError(f"marker pathgauge: found {unknown[0]!r}, expected references")
+    patterns = [*_each(marker.args), *_each((marker.kwargs.get("references", ()),))]
+    if not patterns:
+        raise _MarkerError(
+            "marker pathgauge: found no file, expected such as references='references/*.yaml'"
+        )
+    return [str(config.rootpath / pattern) for pattern in patterns]
+
+
+def _each(given: Iterable[Any]) -> Iterator[str | os.PathLike[str]]:
+    """Paths and patterns, which are given alone or in lists. Raises `_MarkerError`."""
+    for one in given:
+        if isinstance(one, str | os.PathLike):
+            yield one
+        elif isinstance(one, Iterable):
+            yield from _each(one)
+        else:
+            text = f"marker pathgauge: found {one!r}, expected paths or patterns of reference files"
+            raise _MarkerError(text)
 
 
 @pytest.fixture(scope="session")

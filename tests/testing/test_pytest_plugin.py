@@ -291,6 +291,24 @@ def test_references_that_do_not_exist_are_an_error_of_the_collection(
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("reference='references/*.yaml'", "found 'reference', expected references"),
+        ("", "found no file, expected such as references='references/[*].yaml'"),
+        ("references=[]", "found no file, expected such as references='references/[*].yaml'"),
+        ("references=5", "found 5, expected paths or patterns of reference files"),
+    ],
+)
+def test_a_marker_that_is_written_wrong_is_named_with_its_test(
+    project: pytest.Pytester, arguments: str, text: str
+) -> None:
+    test = PARAMETRISED.replace("references={references}", arguments)
+    result = run(project, test)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"*test_agent.py::test_scenario: marker pathgauge: {text}"])
+
+
 def test_tests_without_the_marker_keep_their_own_argument_scenario(
     project: pytest.Pytester,
 ) -> None:
