@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
@@ -289,17 +289,23 @@ class _ViolationError(Exception):
 
 @contextmanager
 def _naming(scorer: object, *situation: object) -> Iterator[None]:
-    """Add the scorer and its input to the message of a violation. Only here, because the text of a
-    large input takes long.
+    """Add the scorer and its input to the message of a violation, or to an exception of the scorer.
+    Only here, because the text of a large input takes long.
     """
     try:
         yield
     except _ViolationError as violation:
-        place = repr(scorer)
-        if situation:
-            actual, expected = (str(value)[:300] for value in situation)
-            place = f"{place} on {actual} against {expected}"
-        raise AssertionError(f"{violation}: {place}") from violation
+        raise AssertionError(f"{violation}: {_place(scorer, situation)}") from violation
+    except Exception as error:
+        error.add_note(f"raised by {_place(scorer, situation)}")
+        raise
+
+
+def _place(scorer: object, situation: Sequence[object]) -> str:
+    if not situation:
+        return repr(scorer)
+    actual, expected = (str(value)[:300] for value in situation)
+    return f"{scorer!r} on {actual} against {expected}"
 
 
 def _require(condition: bool, problem: str) -> None:

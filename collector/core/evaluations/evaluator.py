@@ -1,8 +1,9 @@
 """Scores one invocation with every criterion that applies.
 
-A criterion is a scorer with its options and a threshold. If a scorer raises, or returns a value
-outside its own range, its criterion gets the verdict `error`; other criteria are unaffected. An
-invocation whose entry span never arrived is not scored, because an unknown part of it is missing.
+A criterion is a scorer with its options and a threshold. If a scorer raises, or returns what it may
+not, such as a value outside its own range, its criterion gets the verdict `error`; other criteria
+are unaffected. An invocation whose entry span never arrived is not scored, because an unknown part
+of it is missing.
 
 Criteria that ask a model are not run here but in the judge queue, which builds their results with
 `result_of` and `failed`.
@@ -226,7 +227,14 @@ class Evaluator:
 
 
 def result_of(criterion: Criterion, score: Score) -> Result:
-    """The result for a score. A value outside the scorer's range is an error."""
+    """The result for a score. What no scorer may return is an error: something else than a score, a
+    value outside the scorer's range, or no value without a reason, which nobody would miss.
+    """
+    if not isinstance(score, Score):  # a scorer is third-party code
+        return failed(criterion, TypeError(f"returned {type(score).__name__}, expected a Score"))
+    if score.value is None and score.reason is None:
+        message = "returned neither a value nor a reason why there is none"
+        return Result(criterion, Score(None, None, message, score.details), "error")
     if score.value is not None and not in_range(criterion.scorer, score.value):
         low, high = criterion.scorer.low, criterion.scorer.high
         message = f"{score.value} is outside [{low}, {high}]"

@@ -78,7 +78,9 @@ class Wild:
         ),
         (from_function(lambda invocation: 1 / 0), "ZeroDivisionError: division by zero"),
         (Composite((Member("odd", scoring(2), 1),)), "ValueError: odd: 2.0 is outside [0.0, 1.0]"),
-        (Wild(0.5), "AttributeError: 'float' object has no attribute 'value'"),
+        (Wild(0.5), "TypeError: returned float, expected a Score"),
+        (Wild(None), "TypeError: returned NoneType, expected a Score"),
+        (Wild(Score(None)), "returned neither a value nor a reason why there is none"),
         (Wild(Score("high")), "TypeError: must be real number, not str"),  # type: ignore[arg-type]
     ],
 )

@@ -122,6 +122,16 @@ def test_a_broken_scorer_is_told_what_is_wrong(scorer: Any, complaint: str) -> N
         check_scorer(scorer)
 
 
+def test_an_exception_of_a_scorer_comes_with_what_it_scored() -> None:
+    asked_at_length = declaring(
+        score=lambda self, actual, expected: Score(float(len(actual.user_input) > 3), None, "long")
+    )
+    with pytest.raises(TypeError, match="has no len") as caught:
+        check_scorer(asked_at_length, [(invocation(user_input=None), reference_turn())])
+    (note,) = caught.value.__notes__
+    assert note.startswith("raised by Declaring() on Invocation(")
+
+
 def test_situations_of_the_author_are_checked_too() -> None:
     only_on_tea = declaring(
         score=lambda self, actual, expected: Score(
