@@ -25,7 +25,8 @@ def scorers(as_json: AsJson = False) -> None:
     from pathgauge.collector.cli.output.json_output import json_line
     from pathgauge.collector.cli.output.scorer_catalogue import catalogue
 
-    entries = list(catalogue())
+    with operator_errors():
+        entries = list(catalogue())
     if as_json:
         typer.echo(json_line([asdict(entry) for entry in entries]))
         return

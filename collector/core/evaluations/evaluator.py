@@ -226,11 +226,12 @@ class Evaluator:
         )
 
 
-def result_of(criterion: Criterion, score: Score) -> Result:
-    """The result for a score. What no scorer may return is an error: something else than a score, a
-    value outside the scorer's range, or no value without a reason, which nobody would miss.
+def result_of(criterion: Criterion, score: object) -> Result:
+    """The result for what a scorer, which is third-party code, has returned. It is an error if that
+    is no score, if its value is outside the scorer's range, or if it has neither a value nor a
+    reason: nobody would miss the value.
     """
-    if not isinstance(score, Score):  # a scorer is third-party code
+    if not isinstance(score, Score):
         return failed(criterion, TypeError(f"returned {type(score).__name__}, expected a Score"))
     if score.value is None and score.reason is None:
         message = "returned neither a value nor a reason why there is none"

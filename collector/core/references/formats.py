@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -62,11 +63,21 @@ def load(document: Document, formats: Mapping[str, Format]) -> FileContents:
 
 
 def _load(found: Format, document: Document) -> LoadedReferences:
+    with _reported(found, document):
+        loaded: object = found.load(document)
+        if not isinstance(loaded, LoadedReferences):
+            raise TypeError(f"load returned {type(loaded).__name__}, expected LoadedReferences")
+        return loaded
+
+
+@contextmanager
+def _reported(found: Format, document: Document) -> Iterator[None]:
+    """Name the format that failed. A format is third-party code and may raise anything."""
     try:
-        return found.load(document)
+        yield
     except ConfigError:
         raise
-    except Exception as error:  # third-party code may raise anything
+    except Exception as error:
         text = f"the format {found.title} failed: {type(error).__name__}: {error}"
         raise ConfigError([document.problem((), text)]) from error
 
@@ -89,7 +100,9 @@ def refuse_duplicates(entries: Iterable[Entry]) -> None:
 
 def _recognise(document: Document, formats: Mapping[str, Format]) -> Format:
     for candidate in formats.values():
-        if candidate.recognises(document.data):
+        with _reported(candidate, document):
+            recognised = candidate.recognises(document.data)
+        if recognised:
             return candidate
     # The native format comes last, but operators should read about it first.
     *others, last = [

@@ -12,7 +12,9 @@ from typing import Any, ClassVar, Literal, cast
 
 import pytest
 from pydantic import ValidationError
+from typer.testing import CliRunner
 
+from pathgauge.collector.cli import app
 from pathgauge.collector.cli.output import scorer_catalogue
 from pathgauge.collector.cli.output.scorer_catalogue import CatalogueEntry, Option
 from pathgauge.collector.config.plugins import scorers
@@ -192,6 +194,14 @@ def test_a_scorer_that_cannot_be_used_is_named_with_the_reason(
     with pytest.raises(PluginError) as caught:
         scorers.scorer_class(name)
     assert str(caught.value).startswith(expected)
+
+
+def test_the_list_of_scorers_names_one_that_cannot_be_used(acme: Path) -> None:
+    refused = CliRunner().invoke(app, ["scorers"])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr == (
+        "pathgauge: the scorer 'acme_gone' of the installed package acme: no module 'acme_gone'\n"
+    )
 
 
 def test_a_name_that_is_like_no_other_lists_them_all(acme: Path) -> None:
