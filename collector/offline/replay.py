@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from pathgauge.collector.config.plugins.dialects import installed_dialects
@@ -21,6 +22,7 @@ from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations.dialects import Dialect, Registry
+from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import (
     FeedbackGiven,
@@ -57,6 +59,8 @@ class Replayed:
     """What was skipped or could not be read, one line each."""
     answers: tuple[Answer, ...] = ()
     """What people said of the runs."""
+    traces: frozenset[tuple[str, str]] = frozenset()
+    """Tenant and trace id of everything that was read, also of traces without an invocation."""
 
 
 def replay(
@@ -137,7 +141,9 @@ def replay_files(
         notes.append(f"{shown(path)}: found no agent invocation in {_counts(files)}")
     conversations = tuple(event for event in events if isinstance(event, ConversationResult))
     answers = tuple(event.answer for event in events if isinstance(event, FeedbackGiven))
-    return Replayed(str(path), evaluations, conversations, tuple(notes), answers)
+    records: Iterable[Span | LogRecord] = chain(files.spans, files.logs)
+    traces = frozenset((one.tenant, one.trace_id) for one in records)
+    return Replayed(str(path), evaluations, conversations, tuple(notes), answers, traces)
 
 
 def _judged(

@@ -640,6 +640,25 @@ def test_a_conversation_in_several_files_is_named(run: Run, folder: Path) -> Non
     assert (together.exit_code, together.stderr) == (0, "")
 
 
+def test_a_trace_whose_tool_calls_are_in_another_file_than_its_agent_is_named(
+    run: Run, folder: Path
+) -> None:
+    spans = turn(RIGHT)
+    tools = [one for one in spans if one.name.startswith("execute_tool")]
+    (folder / "traces").mkdir()
+    write(folder, [one for one in spans if one not in tools], name="traces/agent.bin")
+    write(folder, [*tools, *turn(script("", "other"))], name="traces/tools.bin")
+    apart = run("score", "traces/agent.bin", "traces/tools.bin", "-r", "references.yaml")
+    assert apart.stderr.splitlines()[:2] == [
+        "pathgauge: traces/tools.bin: 1 traces with tool calls have no span of an agent, which is"
+        f" exported when the agent ends: {trace_id(spans)}",
+        "pathgauge: the same trace is in several files, and each part is scored as if it were the"
+        f" whole; give the folder of the files instead: {trace_id(spans)}",
+    ]
+    together = run("score", "traces", "-r", "references.yaml")
+    assert (together.exit_code, together.stderr) == (0, "1 x no reference: no scenario id\n")
+
+
 def test_missing_turns_of_a_conversation_count_as_0(run: Run, folder: Path) -> None:
     turns = [{"expected_tools": ["search"]}, {"expected_tools": ["book"]}]
     (folder / "references.yaml").write_text(yaml.safe_dump({"scenario": "trip", "turns": turns}))
