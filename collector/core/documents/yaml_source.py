@@ -59,7 +59,10 @@ def read(text: str, file: str, environment: Mapping[str, str] | None = None) -> 
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = Position(mark.line + 1, mark.column + 1) if mark else None
-        problem = Problem(file, position, (), f"not YAML: {error.problem or error.context}")
+        description = f"not YAML: {error.problem or error.context}"
+        if environment is not None and mark and text[max(0, mark.index - 1) :].startswith("${"):
+            description += '; between brackets, a variable needs quotes: {key: "${env:NAME}"}'
+        problem = Problem(file, position, (), description)
     except yaml.reader.ReaderError as error:
         description = f"not YAML: found the character {chr(error.character)!r}"
         problem = Problem(file, Lines(text)(error.position), (), description)

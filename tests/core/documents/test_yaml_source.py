@@ -319,6 +319,15 @@ def test_a_variable_that_cannot_be_replaced_is_an_error(text: str, expected: str
     assert message(f"a: 1\nkey: {text}", ENVIRONMENT) == f"f.yaml:2:6: key: {expected}"
 
 
+@pytest.mark.parametrize("text", ["é: {key: ${env:HOST}}", "é: [x, [${env:HOST}]]"])
+def test_a_variable_without_quotes_between_brackets_is_told_that_it_needs_them(text: str) -> None:
+    place = f"f.yaml:1:{text.index('{env') + 1}: not YAML: "
+    hint = '; between brackets, a variable needs quotes: {key: "${env:NAME}"}'
+    with_variables, without = message(text, ENVIRONMENT), message(text)
+    assert with_variables.startswith(place)
+    assert with_variables == without + hint
+
+
 def test_without_an_environment_variables_are_not_replaced() -> None:
     (document,) = yaml_source.read("a: ${HOST}\nb: $$", "f.yaml")
     assert document.data == {"a": "${HOST}", "b": "$$"}
