@@ -156,6 +156,8 @@ def record(
 
     if bool(files) == bool(from_store) or (url is not None and not from_store):
         raise typer.BadParameter("give either files, or --from-store with or without --url")
+    if scenario == "":  # such as of a variable that is not set
+        raise typer.BadParameter("--scenario: found '', expected a scenario id")
     options = RecordOptions(
         scenario,
         arguments=not without_arguments,

@@ -174,22 +174,27 @@ def required_scenarios(
         return frozenset(one.scenario_id for one in references if one.required)
     names = [reference.scenario_id for reference in references]
     problems = [
-        Problem(
-            "",
-            None,
-            ("--require",),
-            f"found {pattern!r}, expected {ALL}, or a pattern that matches a scenario of the"
-            f" references{did_you_mean(pattern, names)}",
-        )
+        Problem("", None, ("--require",), _matches_none(pattern, names))
         for pattern in patterns
-        if pattern != ALL and not any(fnmatchcase(name, pattern) for name in names)
+        if not any(_is_required(name, pattern) for name in names)
     ]
     if problems:
         raise ConfigError(problems)
     return frozenset(
-        name
-        for name in names
-        if any(pattern == ALL or fnmatchcase(name, pattern) for pattern in patterns)
+        name for name in names if any(_is_required(name, pattern) for pattern in patterns)
+    )
+
+
+def _is_required(name: str, pattern: str) -> bool:
+    return pattern == ALL or fnmatchcase(name, pattern)
+
+
+def _matches_none(pattern: str, names: Sequence[str]) -> str:
+    if pattern == ALL:
+        return f"found {ALL!r} and no reference, expected references"
+    return (
+        f"found {pattern!r}, expected {ALL}, or a pattern that matches a scenario of the"
+        f" references{did_you_mean(pattern, names)}"
     )
 
 

@@ -70,6 +70,8 @@ class _Recorder:
                 "found no invocation with a scenario id, expected one; --scenario gives all of"
                 " them one"
             )
+            if self.options.scenario:
+                text = "found no invocation, expected one"
             problems = [Problem(one.source, None, (), text) for one in replayed]
         if problems:
             raise ConfigError(problems)

@@ -155,6 +155,20 @@ def test_traces_without_a_scenario_are_an_error(run: Run, folder: Path) -> None:
     )
 
 
+def test_with_a_scenario_there_must_be_an_invocation_and_it_needs_a_name(
+    run: Run, folder: Path
+) -> None:
+    (folder / "empty.json").write_text('{"resourceSpans": []}')
+    none = run("record", "empty.json", "--scenario", "refund")
+    assert (none.exit_code, none.stderr.splitlines()[-1]) == (
+        2,
+        "pathgauge: empty.json: found no invocation, expected one",
+    )
+    unnamed = run("record", "empty.json", "--scenario", "")
+    assert unnamed.exit_code == 2
+    assert "--scenario: found '', expected a scenario id" in unnamed.stderr
+
+
 def test_scenario_keys_come_from_the_configuration(run: Run, folder: Path) -> None:
     write(folder, turn(script("refund", "a")))
     (folder / "pathgauge.yaml").write_text("scenario: {keys: [other.key]}")

@@ -157,6 +157,12 @@ def test_a_pattern_that_matches_no_scenario_is_a_mistake() -> None:
     ]
 
 
+def test_all_scenarios_of_no_references_are_a_mistake() -> None:
+    with pytest.raises(ConfigError) as caught:
+        required_scenarios([], ["all"])
+    assert str(caught.value) == "--require: found 'all' and no reference, expected references"
+
+
 def test_only_required_scenarios_without_a_run_fail_the_gate() -> None:
     found = judge(
         [Replayed("traces", (evaluation(scored()),), (), ())],
