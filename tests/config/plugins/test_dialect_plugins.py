@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from pathgauge.collector.cli import app
 from pathgauge.collector.config.plugins.dialects import DIALECTS, installed_dialects
 from pathgauge.collector.config.plugins.registry import PluginError, in_order
+from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.testing import span
 from support.dialects import INSTALLED
 
@@ -24,6 +25,12 @@ DIALECT = Dialect(
     scopes=("acme.",),
     matches=lambda span: span.scope.name == "acme.agents",
     kind=lambda span: "agent",
+)
+MISSPELLED = Dialect(
+    name="acme",
+    scopes=("acme.",),
+    matches=lambda span: span.scope.name == "acme.agents",
+    kind=lambda span: "agnet",
 )
 TEXT = "acme"
 """
@@ -95,3 +102,15 @@ def test_a_dialect_that_cannot_be_used_stops_the_start_with_its_name(
     assert str(raised.value) == message
     refused = CliRunner().invoke(app, ["invocations", str(acme / "acme_dialect.py")])
     assert (refused.exit_code, refused.stderr) == (2, f"pathgauge: {message}\n")
+
+
+def test_a_dialect_with_a_kind_that_does_not_exist_is_named_with_the_trace(acme: Path) -> None:
+    install(acme, "acme_dialect:MISSPELLED")
+    misread = span("1", "run", scope="acme.agents")
+    (acme / "traces").write_bytes(encode_request([misread]))
+    result = CliRunner().invoke(app, ["invocations", str(acme / "traces")])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith(
+        f'pathgauge: {acme / "traces"}: trace {misread.trace_id} could not be read: ValueError("the'
+        " dialect acme returned the kind 'agnet', expected None or one of agent, workflow, model,"
+    )
