@@ -183,7 +183,8 @@ def for_gate(
         changes["criteria"] = dict(GATE_CRITERIA)
     patterns = tuple(references)
     if path is not None:  # patterns of the command line are relative to the working directory
-        patterns = tuple(map(os.path.abspath, patterns))
+        here = os.getcwd()
+        patterns = tuple(os.path.normpath(reference_files.below(here, one)) for one in patterns)
     if patterns:
         changes["references"] = patterns
     return config.with_changes(changes)

@@ -97,6 +97,15 @@ def load_valid(
     return Loaded(tuple(entries), tuple(warnings), seen, tuple(problems.found))
 
 
+def below(folder: str | Path, pattern: str) -> str:
+    """The pattern for any working directory. Brackets in the name of the folder are not part of
+    the pattern.
+    """
+    if glob.has_magic(pattern):
+        folder = glob.escape(str(folder))
+    return os.path.join(folder, pattern)
+
+
 def fingerprint(patterns: Iterable[str], folder: Path = Path()) -> Fingerprint:
     """A value that changes when a matching file appears, disappears or changes. Opens no file."""
     files = {file for pattern in patterns for file in _matches(pattern, folder)}

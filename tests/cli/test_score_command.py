@@ -609,6 +609,19 @@ def test_errors_of_the_operator_are_one_line_and_status_2(
     assert (result.exit_code, result.stderr) == (2, f"pathgauge: {problem}\n")
 
 
+def test_patterns_beside_a_configuration_work_in_a_folder_with_brackets_in_its_name(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = folder / "job[1]"
+    job.mkdir()
+    (folder / "references.yaml").rename(job / "references.yaml")
+    (job / "pathgauge.yaml").write_text("criteria: {tool_trajectory_avg_score: 1}")
+    write(job, turn(RIGHT))
+    monkeypatch.chdir(job)
+    result = run("score", "traces.bin", "-c", "pathgauge.yaml", "-r", "*erences.yaml")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
 def test_many_unknown_scenarios_are_summed_up(run: Run, folder: Path) -> None:
     write(folder, *(turn(script(scenario)) for scenario in ("a", "b", "a", "c", "d", "e")))
     result = run("score", "traces.bin", "-r", "references.yaml")
