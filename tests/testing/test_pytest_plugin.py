@@ -7,12 +7,19 @@ import subprocess
 import sys
 
 import pytest
+from opentelemetry.exporter.otlp.proto.http import trace_exporter
 
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.offline.trace_files import read_path
+from pathgauge.collector.testing import received_traces
 from support.repository import CAPTURES
 
 pytest_plugins = ["pytester"]
+
+IMPORTED = (trace_exporter, received_traces)
+"""After each run in this process, pytester forgets the modules that it has imported first. Those of
+OpenTelemetry must not be imported twice, so they are imported here.
+"""
 
 WITH_LOGS = CAPTURES / "google-adk-native" / "S1-capture-true"
 """Its content is in log records."""
