@@ -54,7 +54,7 @@ CRITERIA = (
     Criterion("seconds", Seconds(), 3.0),
     Criterion("suite", Answer(), 0.5, aggregation=Aggregation("suite")),
 )
-SCENARIOS = tuple(f"scenario {number}" for number in range(14))
+SCENARIOS = tuple(f"scenario {number}" for number in range(10))
 REFERENCES = with_turns(*(Reference(name, (), expected_interval=60.0) for name in SCENARIOS))
 VOLATILE = ("process_", "python_")
 """Different at each scrape."""

@@ -27,11 +27,11 @@ def test_long_texts_are_not_kept() -> None:
 def test_names_and_keys_that_senders_invent_take_a_bounded_memory() -> None:
     tracemalloc.start()
     try:
-        for number in range(1_000):
+        for number in range(200):
             long = f"agent {number}" * 4_000
             key = wire.attribute(wire.field(1, b"x"), f"gen_ai.{long}".encode())
             for name, scope in ((long, "mine"), ("agent", long)):
                 INSTALLED.classify(Span(wire.span(name, more=key), Resource(), Scope(scope)))
-        assert tracemalloc.get_traced_memory()[0] < 16 << 20
+        assert tracemalloc.get_traced_memory()[0] < 4 << 20
     finally:
         tracemalloc.stop()
