@@ -68,6 +68,7 @@ Reason = Literal[
     "not_sampled",
     "budget",
     "judge_unconfigured",
+    "judge_not_asked",
     "judge_overloaded",
     "judge_timeout",
     "judge_unavailable",

@@ -26,8 +26,8 @@ from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.redaction import Redactor
 from pathgauge.collector.core.sink import QueuedSink, Sink
-from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT
+from pathgauge.collector.service.configured_pipeline import configured_pipeline
 from pathgauge.collector.service.memory.plan import MemoryPlan
 from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
@@ -175,26 +175,16 @@ def build_pipeline(
 ) -> Pipeline:
     """The pipeline over the journal of `store`, if it has one."""
     config = plan.config
-    return Pipeline(
-        installed_dialects(dialects_of(config.dialects)),
-        setup.evaluator,
-        setup.references,
-        telemetry,
-        Bounds(**config.assembly.model_dump()),
-        scenario_keys=config.scenario.keys,
-        conversation_idle=config.conversations.idle,
+    return configured_pipeline(config, setup, telemetry)(
         max_conversation_bytes=plan.max_conversation_bytes,
         recall=store.recall if store.durable else None,
         judging=judging.decide if judging is not None else None,
-        synthetic_tenants=frozenset({CANARY_TENANT}),
-        cpu_clock=time.thread_time,
-        takes_feedback=config.feedback is not None and config.store is not None,
-        partition=partition,
-        session_bounds=config.sessions.bounds(),
-        shadow=setup.shadow,
         judging_in_shadow=(
             judging.decide_in_shadow if judging is not None and judging.asks_in_shadow else None
         ),
+        synthetic_tenants=frozenset({CANARY_TENANT}),
+        takes_feedback=config.feedback is not None and config.store is not None,
+        partition=partition,
     )
 
 

@@ -358,5 +358,8 @@ def test_judges_in_shadow_are_not_asked_and_somebody_is_told(
         "pathgauge: shadow: a backfill does not ask judges in shadow, so these criteria have no"
         " scores there: final_response_match_v2\n"
     )
+    results = newest_results(tmp_path / "past").values()
+    in_shadow = [one for *_, body in results for one in body["shadow"]["criteria"]]
+    assert {one["reason"] for one in in_shadow} == {"judge_not_asked"}
     unwatched = backfill("--without-judges", "--output", tmp_path / "other")
     assert "a backfill does not ask" not in unwatched.stderr

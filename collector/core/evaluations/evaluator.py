@@ -36,13 +36,14 @@ EvaluationKey = tuple[str, str, str]
 OVERLOADED = Score.not_evaluated("judge_overloaded", "too many evaluations wait for their judges")
 _NOT_JUDGED: Mapping[str, Score] = {
     "not_sampled": Score.not_evaluated("not_sampled"),
+    "not_asked": Score.not_evaluated("judge_not_asked", "a backfill asks no judges in shadow"),
     "overloaded": OVERLOADED,
 }
 
 SESSION = "session"
 """The dialect of the invocation that stands for a whole session."""
 
-WhenJudged = Literal["later", "unconfigured", "not_sampled", "overloaded"]
+WhenJudged = Literal["later", "unconfigured", "not_sampled", "not_asked", "overloaded"]
 """Whether criteria that ask a model are judged later, or the reason why they are not.
 `unconfigured`: there is no judge queue, and the scorer itself reports that no judge is configured.
 """

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
-from pathgauge.collector.config.dialect_tables import dialects_of
-from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.evaluations.evaluator import WhenJudged
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
-from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.judging.sampling import Sampling
+from pathgauge.collector.service.configured_pipeline import configured_pipeline
 from pathgauge.scorers.types import Invocation
 
 
@@ -20,20 +16,16 @@ def build_pipeline(
     config: Config, setup: ActiveConfig, telemetry: InternalTelemetry, *, judged: bool
 ) -> Pipeline:
     """`judged`: whether evaluations wait for judges, as far as the configuration samples them."""
-    return Pipeline(
-        installed_dialects(dialects_of(config.dialects)),
-        setup.evaluator,
-        setup.references,
-        telemetry,
-        Bounds(**config.assembly.model_dump()),
-        scenario_keys=config.scenario.keys,
-        conversation_idle=config.conversations.idle,
+    return configured_pipeline(config, setup, telemetry)(
         judging=_Sampled(config).decide if judged else None,
-        cpu_clock=time.thread_time,
-        session_bounds=config.sessions.bounds(),
-        shadow=setup.shadow,
+        judging_in_shadow=_not_asked if judged else None,
         takes_feedback=config.feedback is not None,
     )
+
+
+def _not_asked(invocation: Invocation, scenario: str | None) -> WhenJudged:
+    """A backfill asks no judges in shadow."""
+    return "not_asked"
 
 
 class _Sampled:
