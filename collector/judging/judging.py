@@ -69,11 +69,14 @@ class Judging(Collector):
         self._shadow: Lane | None = None
         if shadow_budget is not None:
             concurrency = max(1, section.concurrency // SHADOW_SHARE)
+            evaluator, references, fingerprint = _criteria_in_shadow(setup)
             self._shadow = Lane(
                 _in_shadow(settings, shadow_budget, concurrency, cache_bytes),
                 replace(capacity, concurrency=concurrency, queue_bytes=queue_bytes),
                 on_judged,
-                *_criteria_in_shadow(setup),
+                evaluator,
+                references,
+                shadow=fingerprint,
                 whose=SHADOW,
             )
         rates = {scenario: sampled.sample_rate for scenario, sampled in section.scenarios.items()}
@@ -169,7 +172,8 @@ def _in_shadow(
     )
 
 
-def _criteria_in_shadow(setup: ActiveConfig) -> tuple[Evaluator, ReferenceSet]:
-    if setup.shadow is None:
-        return Evaluator(()), ReferenceSet()
-    return setup.shadow.evaluator, setup.shadow.references
+def _criteria_in_shadow(setup: ActiveConfig) -> tuple[Evaluator, ReferenceSet, str]:
+    shadow = setup.shadow
+    if shadow is None:
+        return Evaluator(()), ReferenceSet(), ""
+    return shadow.evaluator, shadow.references, shadow.setup

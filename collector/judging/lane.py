@@ -28,21 +28,28 @@ class Lane:
         evaluator: Evaluator,
         references: ReferenceSet,
         *,
+        shadow: str = "",
         whose: Whose = ACTIVE,
     ) -> None:
-        """`on_judged` is called in the thread of the judges."""
+        """`on_judged` is called in the thread of the judges. `shadow`: see `JudgeQueue`."""
         models = _models(settings, evaluator)
         self.series = JudgeSeries(models, self._budgets, self._circuits, whose)
         self._client = ModelClient(settings, self.series)
         self.queue = JudgeQueue(
-            self._client, on_judged, capacity, evaluator, references, close=self._client.aclose
+            self._client,
+            on_judged,
+            capacity,
+            evaluator,
+            references,
+            shadow=shadow,
+            close=self._client.aclose,
         )
         self.spending = Spending(self._client.budget, whose.spent)
 
-    def configure(self, evaluator: Evaluator, references: ReferenceSet) -> None:
+    def configure(self, evaluator: Evaluator, references: ReferenceSet, shadow: str = "") -> None:
         """Apply other criteria and references."""
         self.series.expect(_models(self._client.settings, evaluator))
-        self.queue.configure(evaluator, references)
+        self.queue.configure(evaluator, references, shadow)
 
     def _budgets(self) -> Iterator[tuple[str, str, float]]:
         for measure, window, share in self._client.budget.shares_left():

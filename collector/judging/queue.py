@@ -58,6 +58,11 @@ class Capacity:
 class _Active:
     evaluator: Evaluator
     references: ReferenceSet
+    shadow: str
+
+    def asked(self, pending: PendingJudgment) -> bool:
+        """Whether the result can be used: other judges in shadow would be paid for nothing."""
+        return not pending.in_shadow or pending.shadow_setup == self.shadow
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +87,17 @@ class JudgeQueue:
         evaluator: Evaluator,
         references: ReferenceSet,
         *,
+        shadow: str = "",
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`on_judged` is called in the thread of the queue, and `close` when that ends."""
+        """`on_judged` is called in the thread of the queue, and `close` when that ends. `shadow` is
+        the fingerprint of criteria in shadow; active ones have none.
+        """
         self._ask = ask
         self._on_judged = on_judged
         self._close = close
         self._capacity = capacity
-        self._active = _Active(evaluator, references)
+        self._active = _Active(evaluator, references, shadow)
         self._waiting: OrderedDict[EvaluationKey, PendingJudgment] = OrderedDict()
         self._waiting_bytes = 0
         self._judging: dict[EvaluationKey, asyncio.Task[None]] = {}
@@ -119,9 +127,9 @@ class JudgeQueue:
         """Start judging."""
         self._thread.start()
 
-    def configure(self, evaluator: Evaluator, references: ReferenceSet) -> None:
+    def configure(self, evaluator: Evaluator, references: ReferenceSet, shadow: str = "") -> None:
         """Apply other criteria and references to what is judged from now on."""
-        self._active = _Active(evaluator, references)
+        self._active = _Active(evaluator, references, shadow)
 
     def take(self, pending: PendingJudgment) -> None:
         """Judge an evaluation, instead of an earlier revision of it."""
@@ -253,7 +261,9 @@ class JudgeQueue:
             match = active.references.match_session(invocation)
         else:
             match = active.references.match(invocation, turn)
-        criteria = active.evaluator.judges_for(match, session=session is not None)
+        criteria: tuple[Criterion, ...] = ()
+        if active.asked(pending):
+            criteria = active.evaluator.judges_for(match, session=session is not None)
         return _Judged(invocation, match, criteria, session)
 
     def _finished(

@@ -172,9 +172,27 @@ def test_a_shadow_that_is_gone_after_a_restart_is_waited_for_no_longer(
         with Collector(tmp_path, **kept, store={}) as again:
             assert until(lambda: again.value("pathgauge_shadow_errors_total") == 1)
             assert again.value("pathgauge_queue_size", queue="judges") == 0
+        assert asked(model, "judge") == 1  # the active judge has answered already
     [body] = [json.loads(text) for (text,) in rows(tmp_path / "pathgauge-data", BODIES)]
     assert [one["verdict"] for one in body["criteria"] if one["name"] == "safety_v1"] == ["passed"]
     assert [one["name"] for one in body["shadow"]["criteria"]] == ["latency"]
+
+
+def test_other_judges_in_shadow_are_not_asked_what_waits_for_those_before(tmp_path: Path) -> None:
+    delay_s = 20.0
+    with JudgeServer(judge=lambda request: slow_in_shadow(request, delay_s)) as model:
+        with Collector(tmp_path, **settings(model), store={}) as collector:
+            send(collector, 1)
+            assert until(lambda: judged(collector, "pass") == 1)
+            assert until(lambda: asked(model, "next") == 1)
+            assert collector.stop(SIGKILL) != 0
+        delay_s = 0.0
+        other = {"safety_v1": {"threshold": 1.0, "model": "local:third"}}
+        with Collector(tmp_path, **settings(model, criteria=other), store={}) as again:
+            assert until(lambda: again.value("pathgauge_shadow_errors_total") == 1)
+            send(again, 1, since=1)
+            assert until(lambda: in_shadow(again, "passed") == 1)
+        assert (asked(model, "next"), asked(model, "third")) == (1, 1)
 
 
 PLAIN = {"criteria": {"latency": 100}, "budget": None}

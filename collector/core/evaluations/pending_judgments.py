@@ -54,6 +54,11 @@ class PendingJudgment:
         return self.shadow is not None and self.shadow.asked
 
     @property
+    def shadow_setup(self) -> str | None:
+        """The fingerprint of the criteria in shadow that are asked, too."""
+        return None if self.shadow is None else self.shadow.setup
+
+    @property
     def size(self) -> int:
         """Size of the body in bytes."""
         return len(self.body)
