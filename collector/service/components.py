@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,16 +133,19 @@ def build_redactor(config: Config) -> Redactor | None:
     redaction = config.redaction
     if redaction is None:
         return None
-    salt = secrets.token_bytes(32)
-    if redaction.salt is not None:
-        salt = redaction.salt.encode()
     return Redactor(
         redaction.rules(),
         redaction.rules_of_tenants(),
-        salt,
+        _random_salt() if redaction.salt is None else redaction.salt.encode(),
         installed_dialects(dialects_of(config.dialects)),
         config.scenario.keys,
     )
+
+
+@cache
+def _random_salt() -> bytes:
+    """One for the process: the hash of a conversation in feedback must be that in telemetry."""
+    return secrets.token_bytes(32)
 
 
 def build_judging(plan: MemoryPlan, setup: ActiveConfig, on_judged: OnJudged) -> Judging | None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import structlog
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordProto
@@ -19,7 +20,7 @@ from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.feedback import Feedback
-from pathgauge.collector.core.feedback.answer import Answer
+from pathgauge.collector.core.feedback.answer import DEFAULT_NAME, Answer, derived_id
 from pathgauge.collector.core.feedback.pairs import Pairs
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, encode_attributes
@@ -39,6 +40,7 @@ _KEYS = {
     "name": "gen_ai.evaluation.name",
     "label": "gen_ai.evaluation.score.label",
     "comment": "gen_ai.evaluation.explanation",
+    "id": "user.id",  # findings in it are hashed, as ids must stay different
 }
 """The attributes under which redaction sees the texts of an answer, as if it had come by OTLP."""
 _CONVERSATION_KEYS = ("gen_ai.conversation.id", "session.id")
@@ -66,24 +68,34 @@ def tenants_of(config: Config) -> frozenset[str]:
 
 
 def redacted(redactor: Redactor, answer: Answer) -> Answer:
-    """The answer without what the rules of its tenant remove. Its rater is not stored anyway."""
+    """The answer without what the rules of its tenant remove. Its rater is not stored anyway.
+    Raises `ProblemError` if that is the conversation which it is about.
+    """
     texts = {key: getattr(answer, field) for field, key in _KEYS.items()}
-    conversation = answer.conversation_id
-    texts |= dict.fromkeys(_CONVERSATION_KEYS, conversation)
+    texts |= dict.fromkeys(_CONVERSATION_KEYS, answer.conversation_id)
     proto = LogRecordProto(
         trace_id=b"\x01" * 16,
         attributes=encode_attributes({key: text for key, text in texts.items() if text}),
     )
     record = LogRecord(proto.SerializeToString(), Resource(), Scope(), answer.tenant)
     found = redactor.logs([record]).records[0].attributes
-    ids = (str(found.get(key) or conversation) for key in _CONVERSATION_KEYS)
     return replace(
         answer,
-        conversation_id=next((one for one in ids if one != conversation), conversation),
-        name=str(found.get(_KEYS["name"]) or answer.name),
+        conversation_id=_conversation(found, answer.conversation_id),
+        name=found.get(_KEYS["name"]) or DEFAULT_NAME,
         label=found.get(_KEYS["label"]),
         comment=found.get(_KEYS["comment"]),
+        # Different ids must stay different, even if each is removed.
+        id=found.get(_KEYS["id"]) or (answer.id and derived_id(answer.id)),
     )
+
+
+def _conversation(found: Mapping[str, Any], given: str) -> str:
+    """The id under which telemetry has this conversation. Raises `ProblemError` if it has none."""
+    ids = [str(found[key]) for key in _CONVERSATION_KEYS if found.get(key)]
+    if given and not ids:
+        raise ProblemError(409, "conversation_id: redaction removes it, so nothing is about it")
+    return next((one for one in ids if one != given), given)
 
 
 class AgreementRefresh:

@@ -18,10 +18,12 @@ from pathgauge.collector.api.authorization import COOKIE, LOOPBACK, Authorizatio
 from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.api.feedback import FeedbackIntake
 from pathgauge.collector.api.posting import MAX_BODY_BYTES
+from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.redaction import Redactor, Rules
 from pathgauge.collector.core.redaction.rules import KeyRule
+from pathgauge.collector.core.redaction.values import Values
 from pathgauge.collector.service.feedback import redacted
 from pathgauge.collector.service.web.app import create_app
 from pathgauge.collector.store import Selection, StoreError
@@ -310,3 +312,55 @@ def test_the_id_of_a_conversation_is_that_of_the_redacted_telemetry(
     given = Answer("", "", conversation_id=name, label="up", name="helpful")
     found = redacted(redactor, given)
     assert found == replace(given, conversation_id=sent.attributes[key])
+
+
+GIVEN = Answer(
+    "", TRACE, label="up", name="of ann@example.org", comment="ask ann@example.org", id="api:7"
+)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(detectors={"email": "drop"}),
+        Rules(attributes=(KeyRule("gen_ai.evaluation.*", "drop"),)),
+    ],
+)
+def test_texts_that_redaction_removes_are_not_kept(rules: Rules) -> None:
+    found = redacted(Redactor(rules, {}, b"salt", INSTALLED), GIVEN)
+    assert (found.name, found.comment) == ("feedback", None)
+
+
+def test_nothing_is_kept_of_an_answer_that_cannot_be_redacted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Values, "pairs", lambda *_: 1 / 0)
+    found = redacted(Redactor(Rules(), {}, b"salt", INSTALLED), GIVEN)
+    assert (found.name, found.label, found.comment) == ("feedback", None, None)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(detectors={"email": "drop"}),
+        Rules(attributes=(KeyRule("*", "drop"),)),
+    ],
+)
+def test_an_answer_about_a_conversation_that_redaction_removes_is_refused(rules: Rules) -> None:
+    given = Answer("", "", conversation_id="ann@example.org", label="up")
+    with pytest.raises(ProblemError, match="redaction removes it") as refused:
+        redacted(Redactor(rules, {}, b"salt", INSTALLED), given)
+    assert refused.value.status == 409
+
+
+def test_the_id_that_a_client_chose_is_redacted_and_stays_unique() -> None:
+    redactor = Redactor(Rules(), {}, b"salt", INSTALLED)
+    ids = [f"api:{name}@example.org run 1" for name in ("ann", "bob", "ann")]
+    ann, bob, again = [redacted(redactor, replace(GIVEN, id=one)).id for one in ids]
+    assert ann == again != bob
+    assert "@" not in f"{ann}{bob}"
+    assert redacted(redactor, GIVEN).id == GIVEN.id
+    dropping = Redactor(Rules(detectors={"email": "drop"}), {}, b"salt", INSTALLED)
+    ann, bob, again = [redacted(dropping, replace(GIVEN, id=one)).id for one in ids]
+    assert ann == again != bob
+    assert "@" not in f"{ann}{bob}"

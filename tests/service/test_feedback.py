@@ -155,6 +155,15 @@ def test_conversations_are_compared_with_their_sessions(shape: Shape) -> None:
     )[1]
 
 
+def test_an_answer_finds_the_session_whose_id_is_hashed_with_a_random_salt(tmp_path: Path) -> None:
+    with Collector(tmp_path, **SETTINGS, redaction={}, store={}) as running:
+        send(running, "traces", talk("ann@example.org", 1))
+        said = {"thumb": "up", "time": "1970-01-01T00:00:02Z"}
+        body = json.dumps({"conversation_id": "ann@example.org", **said}).encode()
+        assert running.post_page("/api/v1/feedback", body)[0] == 201
+        assert until(lambda: agreed(running)[1] == {"paired": 1}), agreed(running)
+
+
 def agreed(collector: Collector) -> tuple[list[int], dict[str, int]]:
     """How often both, people only, the criterion only and none of them said pass; the states."""
     found = json.loads(collector.get("/api/v1/agreement")[1])
