@@ -133,9 +133,12 @@ def _without_runs(text: str, source: str, length: int) -> str:
     folded, source = text.casefold(), source.casefold()
     if len(folded) != len(text):  # positions would differ
         return _without_runs(folded, source, length)
-    starts = (
-        start for start in range(len(text) - length + 1) if folded[start : start + length] in source
+    runs = [folded[start : start + length] for start in range(len(text) - length + 1)]
+    # Searching for each run would read the whole source as often: seconds for a long trajectory.
+    found = {*runs}.intersection(
+        source[start : start + length] for start in range(len(source) - length + 1)
     )
+    starts = (start for start, run in enumerate(runs) if run in found)
     kept, end = [], 0
     for begin, stop in _merged(starts, length):
         kept += [text[end:begin], _REDACTED]

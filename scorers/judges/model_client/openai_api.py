@@ -33,6 +33,7 @@ from pathgauge.scorers.judges.model_client.transport import (
     BoundedTransport,
     ResponseTooLargeError,
 )
+from pathgauge.scorers.types import Json
 
 # They log every request, including the response headers.
 for _name in ("httpcore2", "httpx2"):
@@ -173,7 +174,7 @@ class Client:
         )
 
     def _shown(self, text: str, prompt: Prompt) -> str:
-        content = [dict(prompt.data), dict(prompt.rejected)]
+        content: Json = [prompt.sent_data(), dict(prompt.rejected)]
         return error_bodies.shown(text, self._api_key, content)
 
 

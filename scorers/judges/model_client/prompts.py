@@ -113,15 +113,18 @@ class Prompt:
             rejected={_REJECTED: shortened(answer, _MAX_REJECTED_CHARS)},
         )
 
+    def sent_data(self) -> list[Json]:
+        """The members of the data, as a server gets them."""
+        return [[name, shortened(value, self.max_chars)] for name, value in self.data.items()]
+
     def key_parts(self) -> list[Json]:
         """Everything that identifies the question in the cache.
 
         The order of the data counts, because models are sensitive to it.
         """
-        data = [[name, shortened(value, self.max_chars)] for name, value in self.data.items()]
         return [
             self.system,
-            data,
+            self.sent_data(),
             self.schema,
             self.structured_output,
             self.max_tokens,

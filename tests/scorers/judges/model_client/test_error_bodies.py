@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from hypothesis import given, strategies as st
 
 from pathgauge.scorers.judges.model_client.accepted_parameters import PARAMETERS
@@ -45,6 +47,14 @@ def test_no_run_of_the_key_or_of_the_content_is_shown(
 def test_text_without_secrets_is_shown_as_it_is(text: str) -> None:
     text = " ".join(text.split())
     assert shown(text_of(text), "sk-0123456789", {"response": "something else"}) == text
+
+
+def test_the_content_is_searched_in_linear_time() -> None:
+    trajectory = "".join(f"{number:x} order of a customer " for number in range(80_000))
+    text = "".join(f"order of {number} " for number in range(300))
+    before = time.process_time()
+    shown(text_of(text), "sk-0123456789", {"trajectory": trajectory})
+    assert time.process_time() - before < 3
 
 
 @given(JSON)

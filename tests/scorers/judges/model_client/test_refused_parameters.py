@@ -342,6 +342,17 @@ async def test_the_error_text_has_no_credentials_and_no_judged_content(
     assert str(caught.value) == f"the server rejected the request: HTTP 400: {shown}"
 
 
+async def test_a_quotation_of_the_content_is_found_as_it_was_sent() -> None:
+    with JudgeServer(openai_error("Invalid: 'It is done for ever'")) as server:
+        ask = model_client(server)
+        with pytest.raises(JudgeError) as caught:
+            await ask(question("It is\u200b do\u200bne for\u200b ever"))
+        [sent, *_] = server.requests
+        await ask.aclose()
+    assert sent.data == {"response": "It is done for ever"}
+    assert str(caught.value).endswith("HTTP 400: Invalid: '[REDACTED]'")
+
+
 async def test_azure_gets_the_version_of_the_api_and_its_own_header() -> None:
     def azure(request: Any) -> Reply:
         if request.path != "/openai/deployments/judge/chat/completions?api-version=2024-10-21":
