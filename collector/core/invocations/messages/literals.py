@@ -20,8 +20,11 @@ from pathgauge.collector.core.invocations.messages.literal_tokens import (
 MAX_LITERAL_CHARACTERS = 2**17
 """Longer text is not read."""
 
-MAX_LEVELS = 200
-"""Brackets inside brackets. Python's parser has the same limit."""
+MAX_LEVELS = 150
+"""Brackets inside brackets, here and in JSON. Text that is nested deeper is not decoded, so that
+code that walks a value can recurse, and what is stored can be read: pydantic reads 200 levels, of
+which invocations and evidence need some.
+"""
 
 MAX_COLLIDING_KEYS = 256
 """Bound on the keys of a dict, and members of a set, whose hashes a sender can make equal: adding

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from pathgauge.collector.core.invocations.messages.literals import literal
+from pathgauge.collector.core.invocations.messages.literals import MAX_LEVELS, literal
 from pathgauge.collector.core.invocations.messages.nesting import is_deeper
 from pathgauge.collector.core.invocations.messages.plain_literals import plain_literal
 from pathgauge.collector.core.reading_budget import spend
@@ -51,8 +51,6 @@ _MAX_DEPTH = 3
 _MAX_COUNT = 2**53
 """Prometheus stores floats, which cannot represent every larger integer."""
 _MAX_DIGITS = 17
-_MAX_LEVELS = 200
-"""Text that is nested deeper is not decoded, so that code that walks a value can recurse."""
 
 
 class Content(NamedTuple):
@@ -93,7 +91,7 @@ def _decode_text(text: str, depth: int) -> Content:
         return _decode_repr(text)
     if isinstance(value, str) and depth < _MAX_DEPTH:
         return _decode_text(value, depth + 1)
-    return Content(text if is_deeper(text, value, _MAX_LEVELS) else value)
+    return Content(text if is_deeper(text, value, MAX_LEVELS) else value)
 
 
 _OPENERS = frozenset('{["')

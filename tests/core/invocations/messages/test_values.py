@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.collector.core.invocations.messages.literals import MAX_LITERAL_CHARACTERS
+from pathgauge.collector.core.invocations.messages.literals import (
+    MAX_LEVELS,
+    MAX_LITERAL_CHARACTERS,
+)
 from pathgauge.collector.core.invocations.messages.values import Content, as_int, decode
 
 
@@ -43,13 +46,13 @@ def test_decoding(raw: Any, content: Content) -> None:
     assert decode(raw) == content
 
 
-@pytest.mark.parametrize("levels", [200, 201, 600, 5000])
+@pytest.mark.parametrize("levels", [MAX_LEVELS, MAX_LEVELS + 1, 600, 5000])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_text_nested_so_deep_that_nobody_could_walk_it_stays_text(
     levels: int, opening: str, closing: str
 ) -> None:
     text = opening * levels + "1" + closing * levels
-    assert (decode(text).value == text) == (levels > 200)
+    assert (decode(text).value == text) == (levels > MAX_LEVELS)
     assert repr(decode(text))
 
 
