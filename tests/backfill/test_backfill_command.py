@@ -326,9 +326,28 @@ def test_judges_score_the_past_within_the_estimate(
     assert len(scored) == refunds(PAST)
     assert {one["value"] for one in scored} == {0.0, 1.0}
     assert 0 < len(model.requests) <= refunds(PAST)
+    assert "judges gave no score" not in done.stdout
     shown = samples(tmp_path / "past", "pathgauge_score_window_mean")
     assert len({value for _, value, _ in shown}) > 1
     assert rows(tmp_path / "past", "SELECT * FROM awaited") == []
+
+
+def test_the_report_says_which_scores_judges_did_not_give(
+    backfill: Run, model: JudgeServer, tmp_path: Path
+) -> None:
+    settings = json.loads((tmp_path / "pathgauge.yaml").read_text())
+    judge = {**settings["judge"], "budget": {"calls_per_day": 1}}
+    configured(tmp_path, criteria=settings["criteria"], judge=judge)
+    done = backfill("--yes")
+    assert (done.exit_code, len(model.requests)) == (0, 1)
+    reasons = [
+        one["reason"]
+        for *_, body in newest_results(tmp_path / "past").values()
+        for one in body["criteria"]
+    ]
+    number = reasons.count("budget")
+    assert 0 < number < refunds(PAST)
+    assert f"judges gave no score in {number} cases: budget {number}\n" in done.stdout
 
 
 def test_without_judges_their_criteria_are_not_evaluated(

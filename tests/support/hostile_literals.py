@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pathgauge.collector.core.invocations.messages.literals import MAX_LEVELS
+
+_DEEP = MAX_LEVELS - 1
+
 REPEATED = (
     # Numbers
     *("1,", "-1,", "+ 1,", "1.5e3,", ".5,", "0x1f,", "0o17,", "0b11,", "1_0,", "1j,", "1+2j,"),
@@ -58,11 +62,11 @@ INSIDE: Mapping[str, Callable[[int], str]] = {
         "{" + ",".join(f"({key},{key}):1" for key in range(size // 14)) + "}"
     ),
     "lists as keys": lambda size: "{" + "[]:1," * (size // 5) + "}",
-    "brackets 200 deep": lambda size: ("[" * 199 + "]" * 199 + ",") * (size // 399),
-    "dicts 200 deep": lambda size: ("{1:" * 199 + "1" + "}" * 199 + ",") * (size // 797),
-    "calls 200 deep": lambda size: ("f(" * 199 + ")" * 199 + ",") * (size // 597),
-    "enumerations 200 deep": lambda size: (
-        ("<A.B: " * 199 + "1" + ">" * 199 + ",") * (size // 1_394)
+    "deep brackets": lambda size: ("[" * _DEEP + "]" * _DEEP + ",") * (size // 299),
+    "deep dicts": lambda size: ("{1:" * _DEEP + "1" + "}" * _DEEP + ",") * (size // 598),
+    "deep calls": lambda size: ("f(" * _DEEP + ")" * _DEEP + ",") * (size // 448),
+    "deep enumerations": lambda size: (
+        ("<A.B: " * _DEEP + "1" + ">" * _DEEP + ",") * (size // 1_045)
     ),
     "enumerations without an end": lambda size: "<A.B: " * (size // 6),
     "objects without an end": lambda size: "<a object at 0x1" * (size // 16),

@@ -31,4 +31,7 @@ def report_lines(report: Report, cost: CheckCost | None) -> Iterator[str]:
     if cost is not None:
         usd = "no price is known" if cost.usd is None else f"{cost.usd:.2f} US dollars"
         yield f"judges: {cost.codes.total()} requests ({usd})"
+    if report.unjudged:
+        reasons = ", ".join(f"{reason} {number}" for reason, number in report.unjudged.items())
+        yield f"judges gave no score in {sum(report.unjudged.values())} cases: {reasons}"
     yield f"promtool tsdb create-blocks-from openmetrics {NAME} makes blocks for Prometheus"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
@@ -16,6 +17,7 @@ from pathgauge.collector.service.backfill.series_file import SeriesFile
 from pathgauge.collector.service.sink_calls import publish
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.store import Progress
+from pathgauge.scorers.types import Reason
 
 
 @dataclass(slots=True)
@@ -40,6 +42,8 @@ class Recording:
         """How many invocations were evaluated by this process."""
         self.unreadable: list[str] = []
         """The ids of traces that could not be read."""
+        self.unjudged: Counter[Reason] = Counter()
+        """Scores that judges were asked for and did not give, by reason."""
         self._pipeline = pipeline
         self._series = series
         self._file = file
@@ -95,6 +99,7 @@ class Recording:
         """Ask the judges about everything that waits for them."""
         if self._judge_all is not None and (pending := self._awaiting.take()):
             for one, judged in self._judge_all(pending, self._references):
+                self.unjudged.update(_missing(judged))
                 self.record(self._pipeline.judged(one, judged), now)
 
     def _collect_counts(self) -> int:
@@ -103,6 +108,13 @@ class Recording:
         self._series.commit()
         self._slice.counts.update({tuple(row.key): row for row in rows})
         return len(rows)
+
+
+def _missing(judged: Evaluation) -> Iterator[Reason]:
+    """Why models gave no scores; telemetry that lacks what a judge needs is another matter."""
+    for reason in (result.score.reason for result in judged.results):
+        if reason == "budget" or (reason is not None and reason.startswith("judge_")):
+            yield reason
 
 
 def _is_first_of_invocation(event: PublishedEvent) -> bool:

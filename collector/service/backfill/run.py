@@ -8,9 +8,9 @@ file. So after a crash at any point the last slice is either complete, or it is 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
@@ -38,6 +38,7 @@ from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.store import Delivery, Restored, StoreError, Usage
 from pathgauge.collector.store.sqlite.store import SqliteStore
+from pathgauge.scorers.types import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ class Report:
     unreadable: Sequence[str] = ()
     """Ids of traces."""
     notes: Sequence[str] = ()
+    unjudged: Mapping[Reason, int] = field(default_factory=dict)
+    """Scores that judges did not give, by reason."""
     resumed: bool = False
 
 
@@ -112,6 +115,7 @@ class Backfill:
             time.monotonic() - began,
             tuple(recording.unreadable),
             tuple(self._notes),
+            recording.unjudged,
             resumed=bool(restored.counts),
         )
 
