@@ -200,6 +200,7 @@ def test_files_of_several_formats_in_any_order_are_one_past(pattern: str, tmp_pa
     (folder / "b.json.gz").write_bytes(gzip.compress(tempo_json(*bodies[40:80])))
     (folder / "c.jsonl").write_bytes(b"\n".join(tempo_json(body) for body in bodies[:40]))
     source = open_source(f"file://{folder}/{pattern}", tmp_path / "spool.db", environment={})
+    assert not (tmp_path / "spool.db").exists()  # a kill would leave what is not redacted
     assert read(source, SINCE, UNTIL, limit=10) == expected()
     assert source.begin(0, UNTIL) == SINCE
     source.close()

@@ -1,7 +1,8 @@
 """Reads traces from files. They may hold traces in any order, and parts of one trace in several.
 
 So all files are read first, one request at a time, into a temporary database on disk, from which
-the traces come in the order of time.
+the traces come in the order of time. It holds what redaction will remove, so its file has no name:
+nothing of it stays when the process is killed.
 """
 
 from __future__ import annotations
@@ -55,10 +56,11 @@ class FileSource:
             raise SourceError(f"file://{pattern}: found no file, expected trace files")
         self._notes: list[str] = []
         self._rejected = 0
-        self._spool = spool
-        spool.unlink(missing_ok=True)
+        spool.unlink(missing_ok=True)  # of an earlier version
         self._connection = sqlite3.connect(spool, isolation_level=None)
         try:
+            self._connection.executescript(_SCHEMA)
+            spool.unlink()
             self._copy(files, progress)
         except BaseException:
             self.close()
@@ -90,10 +92,8 @@ class FileSource:
     def close(self) -> None:
         """Delete the temporary database."""
         self._connection.close()
-        self._spool.unlink(missing_ok=True)
 
     def _copy(self, files: Sequence[Path], progress: Progress) -> None:
-        self._connection.executescript(_SCHEMA)
         self._connection.execute("BEGIN")
         for number, file in enumerate(files):
             progress(f"reading {file}", number, len(files))
