@@ -59,6 +59,11 @@ def publishes_times(life: InProcessCollector, times: int) -> bool:
     return bool(until(lambda: len(life.sink.published) == times))
 
 
+def waits(life: InProcessCollector, number: int) -> bool:
+    """Wait until the judges have taken this number of evaluations."""
+    return bool(until(lambda: life.queue.waiting == number))
+
+
 PUBLISHED = {"failure": 0.0}
 
 
@@ -223,6 +228,7 @@ async def test_a_revision_keeps_its_place_when_there_is_no_other(live: Live) -> 
         await life.send(request(run_of(agent)))
         life.pass_time(6)
         assert publishes_times(life, number)
+        assert waits(life, min(number, 2))  # queues take what was published before
     await life.send(request(tool_of("b")))
     life.pass_time(6)
     assert publishes_times(life, 4)
