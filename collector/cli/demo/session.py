@@ -22,6 +22,8 @@ from pathgauge.collector.service.service import Service, run
 CONFIG = Path(__file__).with_name("pathgauge.yaml")
 HOST = "127.0.0.1"
 REFRESH_S = 1.0
+PATIENCE_S = 60.0
+"""For an answer with metrics. Anything that ends the demo is worse than a table that waits."""
 
 
 async def show(
@@ -95,6 +97,6 @@ async def _watch(url: str, console: Console) -> None:
 
 
 def _fetch(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=5) as response:
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as response:
         text: str = response.read().decode()
     return text
