@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import get_args
 
-from pathgauge.collector.core.invocations.dialects import Kind, Registry
+from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
 from pathgauge.collector.core.invocations.dialects.registry import Classified
 from pathgauge.collector.core.invocations.node import Node
@@ -24,8 +23,6 @@ from pathgauge.collector.core.invocations.unknown_nodes import (
 from pathgauge.collector.core.invocations.written_calls import with_calls_apart
 from pathgauge.collector.core.otlp.spans import Span, Trace, start_order
 from pathgauge.collector.core.reading_budget import spend
-
-_KINDS = frozenset(get_args(Kind))
 
 
 class Tree:
@@ -123,11 +120,11 @@ def _classified(
 ) -> tuple[Sequence[Span], Sequence[Classified]]:
     """The spans by start, with what each represents by itself."""
     ordered = sorted(spans, key=start_order)
-    classified: Sequence[Classified] = _checked(ordered, registry)
+    classified: Sequence[Classified] = list(map(registry.classify, ordered))
     apart = with_calls_apart(ordered, classified)
     if apart is not None:
         ordered = sorted(apart, key=start_order)
-        classified = _checked(ordered, registry)
+        classified = list(map(registry.classify, ordered))
     if unread is not None:
         for span, one in zip(ordered, classified, strict=True):
             if registry.is_unread(span, one):
@@ -135,16 +132,3 @@ def _classified(
     if any(registry.fallback in dialects for _, dialects in classified):
         classified = without_fallback(ordered, classified, registry.fallback) or classified
     return ordered, classified
-
-
-def _checked(spans: Sequence[Span], registry: Registry) -> list[Classified]:
-    """What each span represents. Raises `ValueError` for a kind that does not exist, which a
-    dialect of another package may return: invocations would be missing, and nobody would know why.
-    """
-    found = list(map(registry.classify, spans))
-    for span, (kind, dialects) in zip(spans, found, strict=True):
-        if kind not in _KINDS:
-            name = next(one.name for one in dialects if one.kind(span) == kind)
-            text = f"the dialect {name} returned the kind {kind!r}, expected None or one of"
-            raise ValueError(f"{text} {', '.join(get_args(Kind))}")
-    return found

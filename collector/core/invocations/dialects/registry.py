@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths
@@ -29,6 +29,8 @@ from pathgauge.collector.core.reading_budget import spend
 
 _MAX_SCOPES, _MAX_SHAPES, _MAX_PLANS = 1024, 2048, 128
 """How many of each are remembered."""
+
+_KINDS = frozenset(get_args(Kind))
 
 _EntryHook = Callable[[Span], bool]
 
@@ -82,7 +84,10 @@ class Registry:
         return {one.name: known.get(one.name, "") for one in self.dialects}
 
     def classify(self, span: Span) -> Classified:
-        """What a span represents, and the dialects that match it."""
+        """What a span represents, and the dialects that match it. Raises `ValueError` if a dialect,
+        which may be of another package, returns a kind that does not exist: invocations would be
+        missing, and nobody would know why.
+        """
         if not self.may_matter(span):
             return NOTHING
         matching = self._matching_of(span)
@@ -90,6 +95,9 @@ class Registry:
             kind = dialect.kind(span)
             if kind is None:
                 continue
+            if kind not in _KINDS:
+                text = f"the dialect {dialect.name} returned the kind {kind!r}"
+                raise ValueError(f"{text}, expected None or one of {', '.join(get_args(Kind))}")
             with_fallback = dialect is GENAI and self.fallback in matching
             if with_fallback and not adds_to_conventions(span):
                 return kind, (GENAI,)
