@@ -60,7 +60,7 @@ def test_results_are_those_of_the_model_across_restarts_and_kills(data: st.DataO
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(1_000, fewer=100), deadline=None)
+@settings(max_examples=examples(1_000, fewer=40), deadline=None)
 @given(st.data())
 def test_results_of_much_traffic_are_those_of_the_model(data: st.DataObject) -> None:
     sent = data.draw(traffic(max_turns=120))
