@@ -22,6 +22,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 import pathgauge.collector as collector_package
 from pathgauge.collector.testing import log
+from support.packages import install
 from support.running import Collector, until
 
 COLLECTOR = Path(collector_package.__file__).parent
@@ -78,11 +79,8 @@ class Broken:
 def collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     """A collector with a third-party dialect and a third-party scorer that both fail."""
     packages = tmp_path / "packages"
-    metadata = packages / "acme-1.0.dist-info"
-    metadata.mkdir(parents=True)
+    install(packages, "dialects", acme="acme_code:DIALECT")
     (packages / "acme_code.py").write_text(CODE)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[pathgauge.dialects]\nacme = acme_code:DIALECT\n")
     (tmp_path / "token").write_text(TOKEN)
     monkeypatch.setenv("PYTHONPATH", str(packages))
     settings: dict[str, Any] = {

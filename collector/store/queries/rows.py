@@ -46,6 +46,8 @@ _CUT = {"agent": MAX_NAME_BYTES, "version": MAX_NAME_BYTES, "scenario": MAX_SCEN
 _IN_COLUMNS = "agent", "scenario", "category", "signature"
 _IN_BODY = "version", "criterion", "reason", "flag"
 
+_Conditions: TypeAlias = Sequence[tuple[str, str | int]]
+
 
 class Looked(NamedTuple):
     """All rows with this key or a greater one were looked at."""
@@ -72,9 +74,6 @@ class _Selection(NamedTuple):
             f"SELECT {_COLUMNS} FROM results {self.hint} WHERE {where} ORDER BY {order} DESC",
             [value for _, value in conditions],
         )
-
-
-_Conditions: TypeAlias = "Sequence[tuple[str, str | int]]"
 
 
 def rows(connection: Connection, wanted: Filter, before: int | None) -> Iterator[Row]:

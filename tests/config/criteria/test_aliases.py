@@ -12,6 +12,7 @@ from pathgauge.collector.core.documents import ConfigError, json_source
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.scorers.tool_use.confirmation import InterruptRejection
 from pathgauge.scorers.trajectories.adk import MatchType, ToolTrajectoryAvgScore
+from support.packages import install
 
 IN_ORDER = ToolTrajectoryAvgScore(match_type=MatchType.IN_ORDER)
 
@@ -50,12 +51,7 @@ def test_another_scorer_under_the_name_of_an_alias_is_that_scorer() -> None:
 def test_a_scorer_that_a_package_registers_under_the_name_comes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    metadata = tmp_path / "acme-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(
-        "[pathgauge.scorers]\ntool_trajectory_in_order = pathgauge:Failure\n"
-    )
+    install(tmp_path, "scorers", tool_trajectory_in_order="pathgauge:Failure")
     monkeypatch.syspath_prepend(tmp_path)
     assert built('{"tool_trajectory_in_order": 0.5}')[0].scorer.name == "failure"
 

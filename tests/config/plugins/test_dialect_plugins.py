@@ -16,6 +16,7 @@ from pathgauge.collector.config.plugins.registry import PluginError, in_order
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.testing import span
 from support.dialects import INSTALLED
+from support.packages import install
 
 ACME = """
 from pathgauge import Dialect
@@ -46,13 +47,6 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def install(folder: Path, reference: str) -> None:
-    metadata = folder / "acme-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[pathgauge.dialects]\nacme = {reference}\n")
-
-
 def test_a_dialect_is_asked_before_those_that_it_names() -> None:
     dialects = in_order(DIALECTS.all())
     asked = list(dialects)
@@ -65,7 +59,7 @@ def test_the_conventions_are_asked_last() -> None:
 
 
 def test_a_dialect_of_another_package_is_asked_first(acme: Path) -> None:
-    install(acme, "acme_dialect:DIALECT")
+    install(acme, "dialects", acme="acme_dialect:DIALECT")
     registry = installed_dialects()
     assert [dialect.name for dialect in registry.dialects] == [
         "acme",
@@ -95,7 +89,7 @@ def test_a_dialect_of_another_package_is_asked_first(acme: Path) -> None:
 def test_a_dialect_that_cannot_be_used_stops_the_start_with_its_name(
     acme: Path, reference: str, message: str
 ) -> None:
-    install(acme, reference)
+    install(acme, "dialects", acme=reference)
     with pytest.raises(PluginError) as raised:
         installed_dialects()
     message = f"the dialect 'acme' of the installed package acme: {message}"
@@ -105,7 +99,7 @@ def test_a_dialect_that_cannot_be_used_stops_the_start_with_its_name(
 
 
 def test_a_dialect_with_a_kind_that_does_not_exist_is_named_with_the_trace(acme: Path) -> None:
-    install(acme, "acme_dialect:MISSPELLED")
+    install(acme, "dialects", acme="acme_dialect:MISSPELLED")
     misread = span("1", "run", scope="acme.agents")
     (acme / "traces").write_bytes(encode_request([misread]))
     result = CliRunner().invoke(app, ["invocations", str(acme / "traces")])

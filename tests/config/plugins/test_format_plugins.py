@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from pathgauge.collector.cli import app
 from pathgauge.collector.config import reference_files
 from pathgauge.collector.core.documents import ConfigError
+from support.packages import install
 
 ACME = """
 from pathgauge import Format, LoadedReferences, Reference, ReferenceTurn
@@ -48,15 +49,8 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def install(folder: Path, name: str) -> None:
-    metadata = folder / "acme-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[pathgauge.formats]\nacme = acme_format:{name}\n")
-
-
 def test_a_format_of_another_package_loads_its_files_beside_the_others(acme: Path) -> None:
-    install(acme, "WORKS")
+    install(acme, "formats", acme="acme_format:WORKS")
     loaded = reference_files.load(["tests.yaml", "other.yaml"], acme)
     assert [entry.reference.scenario_id for entry in loaded.entries] == ["a", "other"]
 
@@ -76,7 +70,7 @@ def test_a_format_of_another_package_loads_its_files_beside_the_others(acme: Pat
 def test_a_format_that_fails_is_a_mistake_with_its_name_and_that_of_the_file(
     acme: Path, name: str, file: str, message: str
 ) -> None:
-    install(acme, name)
+    install(acme, "formats", acme=f"acme_format:{name}")
     message = f"{acme / file}:1:1: the format Acme failed: {message}"
     with pytest.raises(ConfigError) as caught:
         reference_files.load([file], acme)

@@ -21,6 +21,7 @@ from pathgauge.collector.config.plugins import scorers
 from pathgauge.collector.config.plugins.registry import PluginError
 from pathgauge.scorers.authoring.testing import invocation, tool_calls
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
+from support.packages import install
 from support.repository import ROOT
 
 ACME = '''
@@ -83,26 +84,16 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed package `acme` with a module `acme_scorers`."""
     install(
         tmp_path,
-        "acme",
-        politeness="acme_scorers:Politeness",
-        lost="acme_scorers:Lost",
-        gone="acme_gone:Scorer",
+        "scorers",
+        acme_politeness="acme_scorers:Politeness",
+        acme_lost="acme_scorers:Lost",
+        acme_gone="acme_gone:Scorer",
     )
     (tmp_path / "acme_scorers.py").write_text(ACME, encoding="utf-8")
     (tmp_path / "acme_needy.py").write_text("import acme_dependency", encoding="utf-8")
     (tmp_path / "acme_broken.py").write_text("1 / 0", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
-
-
-def install(folder: Path, package: str, **points: str) -> None:
-    lines = "".join(f"acme_{name} = {value}\n" for name, value in points.items())
-    metadata = folder / f"{package}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8"
-    )
-    (metadata / "entry_points.txt").write_text(f"[pathgauge.scorers]\n{lines}", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -213,9 +204,9 @@ def test_a_name_that_is_like_no_other_lists_them_all(acme: Path) -> None:
 
 
 def test_one_name_of_two_packages_is_refused_and_the_same_scorer_twice_is_not(acme: Path) -> None:
-    install(acme, "same", politeness="acme_scorers:Politeness")
+    install(acme, "scorers", "same", acme_politeness="acme_scorers:Politeness")
     scorers.scorer_class("acme_politeness")
-    install(acme, "other", politeness="acme_scorers:Plain")
+    install(acme, "scorers", "other", acme_politeness="acme_scorers:Plain")
     with pytest.raises(PluginError) as caught:
         scorers.scorer_class("acme_politeness")
     expected = (
@@ -228,7 +219,7 @@ def test_one_name_of_two_packages_is_refused_and_the_same_scorer_twice_is_not(ac
 def test_a_scorer_that_is_installed_later_is_found(acme: Path) -> None:
     with pytest.raises(PluginError, match="no scorer 'acme_later'"):
         scorers.scorer_class("acme_later")
-    install(acme, "acme_more", later="acme_scorers:Politeness")
+    install(acme, "scorers", "acme_more", acme_later="acme_scorers:Politeness")
     assert scorers.scorer_class("acme_later") is scorers.scorer_class("acme_politeness")
 
 

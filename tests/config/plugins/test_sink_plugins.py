@@ -13,6 +13,7 @@ from pathgauge.collector.config.plugins.registry import PluginError
 from pathgauge.collector.config.sinks import build_sinks, check_sinks
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from support.packages import install
 from support.running import QUICK, Collector, until
 from support.turns import otlp, script, turn
 
@@ -61,11 +62,8 @@ Load = Callable[[str], config.Config]
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on the path of Python with a package that adds the sink `lines`."""
     folder = tmp_path / "packages"
-    metadata = folder / "acme-1.0.dist-info"
-    metadata.mkdir(parents=True)
+    install(folder, "sinks", lines="acme_sinks:LINES")
     (folder / "acme_sinks.py").write_text(ACME)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[pathgauge.sinks]\nlines = acme_sinks:LINES\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.delitem(sys.modules, "acme_sinks", raising=False)
@@ -127,8 +125,7 @@ def test_a_mistake_that_the_sink_finds_is_reported_with_its_place(load: Load) ->
 
 
 def test_an_entry_point_that_is_no_sink_is_refused_by_name(load: Load, packages: Path) -> None:
-    metadata = packages / "acme-1.0.dist-info"
-    (metadata / "entry_points.txt").write_text("[pathgauge.sinks]\nother = acme_sinks:NOT_A_SINK\n")
+    install(packages, "sinks", other="acme_sinks:NOT_A_SINK")
     with pytest.raises(
         PluginError,
         match=r"the sink 'other' of the installed package acme: .* is no sink: found str",
@@ -153,8 +150,7 @@ def test_a_sink_that_cannot_be_used_is_refused_by_name(
 
 
 def test_a_sink_with_the_name_of_a_section_of_ours_is_refused(load: Load, packages: Path) -> None:
-    metadata = packages / "acme-1.0.dist-info"
-    (metadata / "entry_points.txt").write_text("[pathgauge.sinks]\nprometheus = acme_sinks:LINES\n")
+    install(packages, "sinks", prometheus="acme_sinks:LINES")
     with pytest.raises(PluginError, match="an installed sink is called 'prometheus'"):
         load("{}")
 
