@@ -151,8 +151,8 @@ def _run(run: Backfill, settings: Config, active: ActiveConfig) -> tuple[Report,
     from pathgauge.collector.offline.judges import judges_of
 
     cost = CheckCost()
-    with judges_of(settings.judge, settings.folder, active, observer=cost) as judge_all:
-        return run.run(judge_all), cost
+    with judges_of(settings.judge, settings.folder, active, observer=cost) as judges:
+        return run.run(judges), cost
 
 
 def _unasked(settings: Config, active: ActiveConfig) -> list[str]:

@@ -27,6 +27,7 @@ from support.exports import tempo_json
 from support.judge_server import JudgeRequest, JudgeServer, Reply, answering
 from support.past import START, Archive, archive
 from support.running import Collector, until
+from support.trace_servers import Answer, Query, jaeger, trace_server
 from support.two_versions import fill, runs
 
 SECONDS = 1800
@@ -348,6 +349,25 @@ def test_the_report_says_which_scores_judges_did_not_give(
     number = reasons.count("budget")
     assert 0 < number < refunds(PAST)
     assert f"judges gave no score in {number} cases: budget {number}\n" in done.stdout
+
+
+def test_a_backfill_that_goes_on_keeps_to_its_budget(
+    backfill: Run, model: JudgeServer, tmp_path: Path
+) -> None:
+    settings = json.loads((tmp_path / "pathgauge.yaml").read_text())
+    judge = {**settings["judge"], "budget": {"calls_per_day": 3}}
+    configured(tmp_path, criteria=settings["criteria"], judge=judge)
+    whole = jaeger(PAST)
+
+    def until_asked(path: str, query: Query) -> Answer:
+        return (400, b"not now") if len(model.requests) >= 2 else whole(path, query)
+
+    with trace_server(until_asked) as server:
+        stopped = backfill("--yes", address=f"jaeger://127.0.0.1:{server.port}")
+    assert (stopped.exit_code, len(model.requests)) == (2, 2)
+    with trace_server(whole, server.port) as server:
+        done = backfill("--yes", address=f"jaeger://127.0.0.1:{server.port}")
+    assert (done.exit_code, len(model.requests)) == (0, 3)
 
 
 def test_without_judges_their_criteria_are_not_evaluated(

@@ -468,6 +468,13 @@ def test_without_json_the_report_is_text(run: Run, serve: Any) -> None:
             ["examples.yaml:1:11: [0].label: found nan, expected true, false or a number"],
         ),
         (
+            f"- {{label: 1{400 * '0'}}}",
+            [
+                f"examples.yaml:1:11: [0].label: found 1{59 * '0'}…, expected true, false or a"
+                " number"
+            ],
+        ),
+        (
             "- {response: a, label: 7}",
             [
                 "examples.yaml:1:24: [0].label: found 7, expected a score that helpful can give,"

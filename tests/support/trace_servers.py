@@ -37,8 +37,8 @@ class Server:
 
 
 @contextmanager
-def trace_server(respond: Respond) -> Iterator[Server]:
-    """A server whose answers come from `respond`, which gets path and query."""
+def trace_server(respond: Respond, port: int = 0) -> Iterator[Server]:
+    """A server whose answers come from `respond`, which gets path and query. Port 0: a free one."""
 
     class Quiet(ThreadingHTTPServer):
         def handle_error(self, request: object, client_address: object) -> None:
@@ -66,7 +66,7 @@ def trace_server(respond: Respond) -> Iterator[Server]:
         def log_message(self, *_: object) -> None:
             """Log nothing."""
 
-    listening = Quiet(("127.0.0.1", 0), Handler)
+    listening = Quiet(("127.0.0.1", port), Handler)
     server = Server(listening.server_port)
     thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

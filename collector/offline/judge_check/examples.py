@@ -6,7 +6,7 @@ human label. docs/judges.md describes the format.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,7 +50,7 @@ class Example:
 def _label(value: Json) -> Json:
     if isinstance(value, bool):
         return value
-    if isinstance(value, int | float) and math.isfinite(value):
+    if isinstance(value, int | float) and abs(value) <= sys.float_info.max:
         return float(value)
     raise ValueError("true, false or a number")
 

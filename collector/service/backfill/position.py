@@ -5,11 +5,12 @@ complete or not there at all.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.service.backfill.history import Found
 from pathgauge.collector.service.backfill.slices import FIRST
+from pathgauge.scorers.judges.model_client.budget import Spent
 
 NAME = "backfill"
 """The name of its row among the counts."""
@@ -33,6 +34,8 @@ class Position:
     rejected: int = 0
     slice_length: int = FIRST
     """That of the next slice."""
+    spent: Spent = field(default_factory=dict)
+    """By judges in the present hour and day."""
 
     def after(self, until: int, found: Found, slice_length: int) -> Position:
         """The position after a slice that ends at `until`; `slice_length` is that of the next."""
@@ -45,9 +48,9 @@ class Position:
             slice_length=slice_length,
         )
 
-    def with_size(self, size: int) -> Row:
-        """As it is stored, with the present size of the series file."""
-        return Row((NAME,), [asdict(replace(self, file_size=size))])
+    def row(self, size: int, spent: Spent) -> Row:
+        """As it is stored, with the present size of the series file and what judges have spent."""
+        return Row((NAME,), [asdict(replace(self, file_size=size, spent=spent))])
 
 
 def stored(rows: Iterable[Row]) -> Position | None:

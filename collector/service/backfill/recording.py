@@ -11,12 +11,13 @@ from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent, PublishedEvent, Unreadable
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.offline.tables.scoring import JudgeAll
+from pathgauge.collector.offline.judges import Judges
 from pathgauge.collector.service.backfill.judging import Awaiting
 from pathgauge.collector.service.backfill.series_file import SeriesFile
 from pathgauge.collector.service.sink_calls import publish
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.store import Progress
+from pathgauge.scorers.judges.model_client.budget import Spent
 from pathgauge.scorers.types import Reason
 
 
@@ -36,7 +37,7 @@ class Recording:
         series: PrometheusSink,
         file: SeriesFile,
         references: ReferenceSet,
-        judge_all: JudgeAll | None,
+        judges: Judges | None,
     ) -> None:
         self.evaluations = 0
         """How many invocations were evaluated by this process."""
@@ -48,7 +49,7 @@ class Recording:
         self._series = series
         self._file = file
         self._references = references
-        self._judge_all = judge_all
+        self._judges = judges
         self._awaiting = Awaiting()
         self._slice = _Slice()
 
@@ -62,7 +63,7 @@ class Recording:
             self._slice.times.append(now)
             self.evaluations += _is_first_of_invocation(event)
             publish(self._series, event, now)
-        if self._judge_all is not None:
+        if self._judges is not None:
             self._awaiting.add(events)
 
     def step(self, now: float) -> None:
@@ -72,14 +73,17 @@ class Recording:
         self._file.write(self._series.parts("openmetrics"), now)
 
     def commit(
-        self, now: float, position: Callable[[int], Row], store: Callable[[Progress], bool]
+        self, now: float, position: Callable[[int, Spent], Row], store: Callable[[Progress], bool]
     ) -> bool:
-        """Make everything durable; `position` gets the size of the file of series."""
+        """Make everything durable; `position` gets the size of the file of series, and what judges
+        have spent.
+        """
         self._judge(now)
         self._series.finish()  # what a collector stores now and then only is stored, too
         while self._collect_counts():
             pass
-        row = position(self._file.sync())
+        spent: Spent = {} if self._judges is None else self._judges.budget.spent()
+        row = position(self._file.sync(), spent)
         done, self._slice = self._slice, _Slice()
         counts = [*done.counts.values(), *self._pipeline.records.pending(), row]
         progress = Progress(
@@ -97,8 +101,8 @@ class Recording:
 
     def _judge(self, now: float) -> None:
         """Ask the judges about everything that waits for them."""
-        if self._judge_all is not None and (pending := self._awaiting.take()):
-            for one, judged in self._judge_all(pending, self._references):
+        if self._judges is not None and (pending := self._awaiting.take()):
+            for one, judged in self._judges(pending, self._references):
                 self.unjudged.update(_missing(judged))
                 self.record(self._pipeline.judged(one, judged), now)
 

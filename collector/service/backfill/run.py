@@ -16,8 +16,8 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
+from pathgauge.collector.offline.judges import Judges
 from pathgauge.collector.offline.progress import Progress, unreported
-from pathgauge.collector.offline.tables.scoring import JudgeAll
 from pathgauge.collector.service.backfill.building import build_pipeline
 from pathgauge.collector.service.backfill.estimating import estimate
 from pathgauge.collector.service.backfill.folder import Options, continued, opened_store
@@ -84,19 +84,21 @@ class Backfill:
         parts = self._config, self._setup, self._source, self._options
         return estimate(*parts, self._report)
 
-    def run(self, judge_all: JudgeAll | None = None) -> Report:
-        """Score what is left. Without `judge_all` no judge is asked. Raises `StoreError` and
+    def run(self, judges: Judges | None = None) -> Report:
+        """Score what is left. Without `judges` none is asked. Raises `StoreError` and
         `SourceError`.
         """
-        began, options, judged = time.monotonic(), self._options, judge_all is not None
+        began, options, judged = time.monotonic(), self._options, judges is not None
         telemetry, clock = InternalTelemetry(), Clock()
         pipeline = build_pipeline(self._config, self._setup, telemetry, judged=judged)
         series = self._series(telemetry, pipeline, clock)
         with opened_store(options.folder, self._config, clock) as store:
             restored = store.open()
             known = continued(restored, self._source.name, self._config, self._setup, options)
+            if judges is not None:
+                judges.budget.restore(known.spent)
             with closing(SeriesFile(options.folder, known.file_size, options.labels)) as file:
-                recording = Recording(pipeline, series, file, self._setup.references, judge_all)
+                recording = Recording(pipeline, series, file, self._setup.references, judges)
                 timeline = Timeline(pipeline, clock, recording.record, recording.step, options.step)
                 if restored.at:
                     timeline.resume(restored.at)
@@ -128,8 +130,7 @@ class Backfill:
         store: SqliteStore,
     ) -> Position:
         def commit() -> None:
-            row = reached.with_size
-            if not recording.commit(timeline.clock.now, row, store.commit):
+            if not recording.commit(timeline.clock.now, reached.row, store.commit):
                 reason = store.usage().reason or f"it is {store.usage().state}"
                 raise StoreError(f"{self._options.folder}: the store cannot be written: {reason}")
 

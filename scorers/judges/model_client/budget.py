@@ -7,7 +7,7 @@ usage that the server reports later replaces the estimate.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,6 +16,8 @@ from pathgauge.scorers.judges.model_client.settings import BudgetLimits, Price
 
 Measure = Literal["calls", "tokens", "usd"]
 MEASURES: tuple[Measure, ...] = ("calls", "tokens", "usd")
+Spent = Mapping[str, Sequence[float]]
+"""For each window: its number since 1970, calls, tokens and US dollars."""
 _WINDOW_S: Mapping[str, float] = {"hour": 3600.0, "day": 86_400.0}
 _PER_MILLION = 1e-6
 _ROUNDING = 1e-9
@@ -100,15 +102,15 @@ class Budget:
         self._add(charge, Amounts() - charge.amounts)
         charge.amounts = Amounts()
 
-    def spent(self) -> dict[str, tuple[float, ...]]:
-        """For each window: its number since 1970, calls, tokens and US dollars. See `restore`."""
+    def spent(self) -> Spent:
+        """What was spent in the present windows. See `restore`."""
         windows = {name: self._current(name) for name in _WINDOW_S}
         return {
             name: (float(window.number), *(getattr(window.used, measure) for measure in MEASURES))
             for name, window in windows.items()
         }
 
-    def restore(self, spent: Mapping[str, tuple[float, ...]]) -> None:
+    def restore(self, spent: Spent) -> None:
         """Charge what an earlier process spent, for windows that have not ended since."""
         self._start_due_windows()
         for name, window in self._windows.items():
