@@ -18,6 +18,7 @@ from pathgauge.collector.service.backfill.sources.address import open_source
 from pathgauge.collector.service.backfill.sources.http import HttpClient
 from support.exports import jaeger_json, tempo_json
 from support.past import START, Archive, archive
+from support.thinning import thinned
 from support.trace_servers import Server, clickhouse, jaeger, tempo, trace_server
 
 HOUR = 3600
@@ -67,7 +68,7 @@ def test_each_trace_of_the_period_is_read_once(kind: str, tmp_path: Path) -> Non
         assert read(source, *middle) == expected(*middle)
 
 
-@pytest.mark.parametrize("kind", SERVERS)
+@pytest.mark.parametrize("kind", thinned(SERVERS, 1))
 def test_a_slice_with_too_many_traces_is_divided(kind: str, tmp_path: Path) -> None:
     with opened(kind, tmp_path) as (source, server):
         assert read(source, SINCE, UNTIL, limit=3) == expected()
