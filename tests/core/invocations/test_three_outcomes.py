@@ -74,8 +74,8 @@ def trajectory(framework: str, actual: Invocation, expected: ReferenceTurn = BY_
 
 
 def test_most_instrumentations_have_all_captures() -> None:
-    assert len(cases("no-answer")) == 23
-    assert len(cases("no-tools")) == 22
+    assert len(cases("no-answer")) == 24
+    assert len(cases("no-tools")) == 23
     assert len(cases("no-content")) == 16
 
 
