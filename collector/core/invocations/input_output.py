@@ -60,6 +60,7 @@ class Dialogue:
         models = [node for node in nodes if node.kind == "model"]
         self._models_below = Counter(id(node.parent) for node in models)
         self.steps = [Step(node, self._content(node)) for node in models]
+        _link(self.steps)
         self.rounds = [Step(node, self._content(node)) for node in nodes if node.kind == "tools"]
         """The spans that execute several tool calls, with the results as their output."""
 
@@ -171,6 +172,16 @@ class Dialogue:
         if text is None:
             return ()
         return (Message(role, text),)
+
+
+def _link(steps: Sequence[Step]) -> None:
+    """Tell model calls whose tool calls are in the next prompt of their agent which that is."""
+    last: dict[str | None, Step] = {}
+    for step in steps:
+        before = last.get(step.run)
+        if before and any(one.calls_in_next_prompt for one in before.node.dialects):
+            before.content.next = step.content
+        last[step.run] = step
 
 
 def _down_to_first(agent: Node | None, steps: Sequence[Step]) -> list[Node]:

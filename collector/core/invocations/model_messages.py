@@ -3,7 +3,7 @@
 The first source with content wins: span attributes; then log records, then span events, named
 `gen_ai.client.inference.operation.details`; then the older message events, first as log records,
 then as span events. Texts that a distribution moved out of spans are restored. Tool calls that are
-in none of them may be on the step around the model call.
+in none of them may be on the step around the model call, or in the prompt of the next one.
 
 An output without content is recorded, too: an empty text, or an empty list of messages.
 """
@@ -64,6 +64,8 @@ class ModelContent:
         self._input: tuple[Message, ...] | None = None
         self._turn: tuple[Message, ...] | None = None
         self._output: tuple[Message, ...] | None = None
+        self.next: ModelContent | None = None
+        """The next model call of the agent, if its prompt holds the tool calls of this one."""
 
     @property
     def input(self) -> tuple[Message, ...]:
@@ -94,7 +96,9 @@ class ModelContent:
         """The output of the model."""
         if self._output is None:
             found = self._find("output_messages", "assistant", _OUTPUT_EVENTS)
-            self._output = found if _has_calls(found) else self._output_of_step() or found
+            if not _has_calls(found):
+                found = self._output_of_step() or (*found, *self._calls_in_next_prompt())
+            self._output = found
         return self._output
 
     @property
@@ -109,6 +113,13 @@ class ModelContent:
         raw = first(self._step.spans, self._step.fields.step_output)
         messages = self._read(raw, "assistant")
         return messages if _has_calls(messages) else ()
+
+    def _calls_in_next_prompt(self) -> tuple[Message, ...]:
+        """The messages with tool calls that the next prompt has and this prompt has not."""
+        if self.next is None:
+            return ()
+        known = sum(bool(message.calls) for message in self.turn)
+        return tuple(message for message in self.next.turn if message.calls)[known:]
 
     def _find(self, field: _Field, role: str, events: Mapping[str, str]) -> tuple[Message, ...]:
         found, is_empty = self._in_attributes(field, role)

@@ -1,8 +1,8 @@
 """Removes content from records: messages, arguments, results and answers.
 
 Only attributes that scoring needs are kept. Of the messages of model calls, the names and ids of
-the tool calls are kept. Their arguments become a placeholder, because a call without arguments
-would mean that the tool was called with none.
+the tool calls are kept, those in prompts only if outputs lack them. Their arguments become a
+placeholder, because a call without arguments would mean that the tool was called with none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
     value_at,
     value_below,
 )
-from pathgauge.collector.core.invocations.messages.message import AskedCall, Message
+from pathgauge.collector.core.invocations.messages.message import AskedCall, Message, last_turn
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.own_events import EVALUATION_RESULT
@@ -46,7 +46,7 @@ from pathgauge.collector.core.redaction.values import has_members
 
 _CHOICE = "gen_ai.choice"
 _DETAILS = "gen_ai.client.inference.operation.details"
-_OUTPUT_MESSAGES = "gen_ai.output.messages"
+_INPUT_MESSAGES, _OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 
 _EVENTS = frozenset({_CHOICE, _DETAILS, "exception", MASKED, EVALUATION_RESULT, USER_FEEDBACK})
 """Names of span events that are kept. Others may be content: some bridges write log messages as
@@ -73,8 +73,9 @@ class ContentFilter:
     def span(self, span: Span, proto: SpanProto, counts: RedactionCounts) -> None:
         """Filter a span: changes `proto`; `span` is the original."""
         kind, dialects = self._needed.registry.classify(span)
-        outputs = self._outputs(span, dialects) if kind == "model" else {}
-        added = self._json_members(span.attributes) | outputs | _turn_name(span, kind, dialects)
+        added = self._json_members(span.attributes) | _turn_name(span, kind, dialects)
+        if kind == "model":
+            added |= self._outputs(span, dialects) | _calls_in_prompt(span, dialects)
         of_people = feedback_keys if may_answer(span.raw) else _no_keys
         self._keep(proto.attributes, added, counts, of_people(span.attributes))
         for event in proto.events:
@@ -216,6 +217,22 @@ def _derived_output(span: Span, dialects: tuple[Dialect, ...]) -> dict[str, Any]
             messages = _skeleton(decoded(path.find(span)), dialects)
             if messages is not None:
                 return {_OUTPUT_MESSAGES: encoded(messages)}
+    return {}
+
+
+def _calls_in_prompt(span: Span, dialects: tuple[Dialect, ...]) -> dict[str, Any]:
+    """The tool calls of this turn in a prompt, for instrumentations that have them nowhere else."""
+    paths = (
+        path
+        for dialect in dialects
+        if dialect.calls_in_next_prompt
+        for path in dialect.fields.input_messages
+    )
+    for path in paths:
+        messages = last_turn(parse_messages(decoded(value_at(path, span)), "user"))
+        with_calls = [_without_text(message) for message in messages if message.calls]
+        if with_calls:
+            return {_INPUT_MESSAGES: encoded(with_calls)}
     return {}
 
 

@@ -36,6 +36,7 @@ DIFFERENT = {
     "ollama-openllmetry/S5",
     "openai-agents-js-openinference/S7",
     "openai-js-openllmetry/S3",
+    "pipecat-1.14-native/unanswered",
 }
 SEVERAL = [
     path for path in EVERY[:: len(EVERY) // 12] if str(path.relative_to(CAPTURES)) not in DIFFERENT

@@ -171,6 +171,10 @@ class Dialect:
     one loop, so that the second states the tokens of both. With this hook, a model call inside
     another is one more call and not the same one.
     """
+    calls_in_next_prompt: bool = False
+    """Whether the output of a model call lacks its tool calls. The prompt of the next model call of
+    the agent holds them.
+    """
     states_last_round: bool = False
     """Whether a model span around tool calls encloses several rounds with the model, and states the
     tokens of the last one.
