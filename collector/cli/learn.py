@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pathgauge.collector.cli.console import print_messages
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import ConfigFile, Files
+
+if TYPE_CHECKING:
+    from pathgauge.collector.core.invocations.dialects import Registry
+    from pathgauge.collector.core.otlp.spans import Span
 
 
 def learn(
@@ -38,6 +43,15 @@ def learn(
         spans = [span for path in files for span in read_path(path).spans]
         found = learned_from(spans, registry)
         if not found:
-            print_messages([f"found nothing unread in {len(spans)} spans"])
+            print_messages([_nothing(spans, registry)])
             return
         typer.echo(as_yaml(found, content=content), nl=False)
+
+
+def _nothing(spans: Sequence[Span], registry: Registry) -> str:
+    """Why nothing is proposed: a dialect reads the spans, or their names say nothing of agents."""
+    others = sum(not registry.classify(span)[1] for span in spans)
+    text = f"nothing to propose: dialects read {len(spans) - others} of {len(spans)} spans"
+    if others == 0:
+        return text
+    return f"{text}; the names in the others do not show that they are about agents"

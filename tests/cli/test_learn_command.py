@@ -100,7 +100,20 @@ def test_nothing_is_proposed_for_telemetry_that_is_understood(run: Run, folder: 
     (folder / "traces").write_bytes(request.SerializeToString())
     result = run("learn", "traces")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "pathgauge: found nothing unread in 1 spans\n"
+    assert result.stderr == "pathgauge: nothing to propose: dialects read 1 of 1 spans\n"
+
+
+def test_spans_whose_names_do_not_speak_of_agents_are_not_called_understood(
+    run: Run, folder: Path
+) -> None:
+    one = span("a", "acme run", {"acme.step": "run", "acme.agent": "help_desk"})
+    scope = ScopeSpans(scope=InstrumentationScope(name="acme.agents"), spans=[one.proto])
+    request = ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[scope])])
+    (folder / "traces").write_bytes(request.SerializeToString())
+    assert run("learn", "traces").stderr == (
+        "pathgauge: nothing to propose: dialects read 0 of 1 spans; the names in the others do not"
+        " show that they are about agents\n"
+    )
 
 
 @pytest.mark.parametrize(
