@@ -82,10 +82,10 @@ def backfill(
 ) -> None:
     """Score the traces of the past.
 
-    Use it once, before a collector starts or beside it, so that dashboards and baselines begin
-    with a past. The pipeline of a collector runs over the traces at their original times. It writes
-    a store, which `pathgauge results` and a new collector can read, and an OpenMetrics file for
-    `promtool tsdb create-blocks-from openmetrics`. A running collector is not touched.
+    Use it once, before a collector starts or beside it, so that dashboards and baselines start
+    with a history. The pipeline of a collector runs over the traces at their original times. It
+    writes a store, which `pathgauge results` and a new collector can read, and an OpenMetrics file
+    for `promtool tsdb create-blocks-from openmetrics`. A running collector is not touched.
 
     If judges are configured, it first counts what they would be asked, and asks whether to go on.
     If it is stopped, repeat the command: it goes on where it was.

@@ -45,7 +45,7 @@ Patterns = Annotated[
 Since = Annotated[
     str, typer.Option(help="From a store: only newer runs, an age such as 2d or a time.")
 ]
-Limit = Annotated[int, typer.Option(min=1, help="From a store: at most so many of the newest.")]
+Limit = Annotated[int, typer.Option(min=1, help="From a store: at most this many of the newest.")]
 OfTenant = Annotated[
     str | None, typer.Option("--tenant", help="From a store: only runs of this tenant.")
 ]

@@ -23,13 +23,13 @@ def explain(
     metric: Annotated[str | None, typer.Option(help="Only by this metric.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain what changed in scores or tool calls of an agent.
+    """Explain how the runs of an agent changed.
 
     Shows how much evidence there is for a change, since when, from which mean to which, and which
     tool calls cost more than before. Evidence of N days means: by chance alone, this much evidence
     is reached once in N days. Adjusted evidence allows for the number of series. An alarm is raised
-    above 365 days, unless the configuration says otherwise. Without SCENARIO and --metric, it also
-    shows whether invocations without a reference call other tools than before: which tools,
+    above 365 days, unless the configuration says otherwise. Without a scenario and --metric, it
+    also shows whether invocations without a reference call other tools than before: which tools,
     transitions and paths are new or have vanished.
 
     Reads the store of the configuration, or with --url asks a running collector. The store may be a

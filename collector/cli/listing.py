@@ -91,10 +91,11 @@ def rules(
         ),
     ] = "http://localhost:9464",
 ) -> None:
-    """Write the recording and alerting rules for Prometheus.
+    """Write the rules for Prometheus.
 
-    Use it once, and again after an upgrade. The rules do not depend on the configuration: the
-    collector exports thresholds, objectives and intervals as metrics, and the rules read those.
+    Use it once, and again after an upgrade. There are recording and alerting rules. They do not
+    depend on the configuration: the collector exports thresholds, objectives and intervals as
+    metrics, and the rules read those.
 
     Example: `pathgauge rules --severity critical=page --runbook-url https://wiki.example/pathgauge
     --output rules.yml`

@@ -50,7 +50,8 @@ class Lists:
         found = list(newest(self._source, query, limit + 1))
         listing.print(map(result_entry, found[:limit]))
         if not found:
-            print_messages(["no result matches; --all accepts any verdict, --since older ones"])
+            any_verdict = "" if filters["verdict"] is None else "--all accepts any verdict, "
+            print_messages([f"no result matches; {any_verdict}--since finds older ones"])
         elif len(found) > limit:
             print_messages([f"there are more than these {limit}: --limit lists more"])
 

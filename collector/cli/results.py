@@ -30,9 +30,7 @@ def _lower(trace: str) -> str:
     return trace.lower()
 
 
-TraceId = Annotated[
-    str, typer.Argument(metavar="TRACE", help="Trace id, in hexadecimal.", callback=_lower)
-]
+TraceId = Annotated[str, typer.Argument(help="Trace id, in hexadecimal.", callback=_lower)]
 
 
 @results.callback()
@@ -152,7 +150,7 @@ def show(
     trace: TraceId,
     span: Annotated[
         str | None,
-        typer.Argument(metavar="SPAN", help="Span id of one invocation, instead of all."),
+        typer.Argument(help="Span id of one invocation, instead of all."),
     ] = None,
     config: StoreConfig = None,
     url: Url = None,

@@ -53,7 +53,10 @@ def serve(
             check_cluster(settings)
             logging.configure(settings.logging.level, settings.logging.format)
             service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
-    with operator_errors():
+    with operator_errors(
+        "end the program that uses the port, such as `make run`, or choose another `endpoint` in"
+        " the configuration"
+    ):
         asyncio.run(run(service))
     end_process()
 

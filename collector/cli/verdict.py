@@ -71,7 +71,7 @@ def verdict(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two versions of an agent, for a release.
+    """Compare two versions of an agent.
 
     Use it in a pipeline that deploys a version to some of the users: is it better, not worse, or
     worse than the other one? Results are compared within each scenario. It may be asked as often
@@ -134,7 +134,7 @@ def _ask(source: ResultSource, query: ShadowQuery | VerdictQuery) -> ReleaseVerd
 
 def _given(version: str | None, against: str | None, *, shadow: bool) -> str:
     given = {"--version": version is not None, "--against": against is not None, "--shadow": shadow}
-    return " and ".join(name for name, is_given in given.items() if is_given) or "none of them"
+    return " and ".join(name for name, is_given in given.items() if is_given) or "no version"
 
 
 def _status(outcome: Outcome) -> int:

@@ -21,6 +21,9 @@ from pathgauge.collector.offline.tables.recognition import read_table
 STDIN = Path("-")
 """Stands for standard input."""
 
+_YAML_HINT = "; a pattern of --references needs quotes, or the shell makes files of it"
+"""Said of a YAML file, which holds references or a configuration."""
+
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
@@ -67,9 +70,8 @@ def read_path(path: Path) -> TraceFiles:
         except UnreadableFileError as error:
             found.notes.append(f"skipped {error}")
     if not read:
-        raise UnreadableFileError(
-            f"{path}: found {len(files)} files and no traces among them, {EXPECTED}"
-        )
+        content = "no trace file among its files" if files else "an empty folder"
+        raise UnreadableFileError(f"{path}: found {content}, {EXPECTED}")
     return found
 
 
@@ -89,7 +91,8 @@ def _read_file(path: Path, found: TraceFiles) -> None:
             if request.note is not None:
                 read.notes.append(f"{name}: {request.note}")
     except otlp.UndecodableError as error:
-        raise UnreadableFileError(f"{name}: {error}") from error
+        hint = _YAML_HINT if path.suffix.lower() in (".yaml", ".yml") else ""
+        raise UnreadableFileError(f"{name}: {error}{hint}") from error
     if rejected:
         read.notes.append(
             f"{name}: rejected {rejected} spans or log records that are not valid OTLP"

@@ -161,9 +161,22 @@ def test_a_directory_without_otlp_is_an_error(run: Run, folder: Path) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert (
         result.stderr
-        == "pathgauge: notes: found 1 files and no traces among them, expected OTLP protobuf or"
+        == "pathgauge: notes: found no trace file among its files, expected OTLP protobuf or"
         " JSON, the JSON of Jaeger or Tempo, or a table with the column predicted_trajectory\n"
     )
+    (folder / "empty").mkdir()
+    result = run("invocations", "empty")
+    assert result.stderr.startswith("pathgauge: empty: found an empty folder, expected OTLP")
+
+
+def test_a_yaml_file_among_the_traces_leads_to_the_missing_quotes(run: Run, folder: Path) -> None:
+    for name in ("a.yaml", "b.YML"):
+        (folder / name).write_text("scenario: refund\n")
+        result = run("score", name)
+        assert result.exit_code == 2
+        assert result.stderr.endswith(
+            "; a pattern of --references needs quotes, or the shell makes files of it\n"
+        )
 
 
 def test_a_path_that_does_not_exist_is_an_error(run: Run) -> None:

@@ -136,7 +136,12 @@ def test_a_pipe_gets_one_row_for_each_result(asked: Run) -> None:
 
 def test_more_results_than_are_listed_and_none_at_all_are_said(asked: Run) -> None:
     assert "there are more than these 1" in asked("--limit", "1").stderr
-    assert "no result matches" in asked("--agent", "unknown").stderr
+    for options, hint in {
+        (): "--all accepts any verdict, --since finds older ones",
+        ("--all",): "--since finds older ones",
+    }.items():
+        found = asked("--agent", "unknown", *options).stderr
+        assert found == f"pathgauge: no result matches; {hint}\n"
     assert "no failure matches" in asked("--clusters", "--agent", "unknown").stderr
 
 
@@ -337,7 +342,7 @@ def test_certificates_are_verified(run: Run, store: Path, folder: Path) -> None:
 def test_an_address_without_a_collector_is_an_error(run: Run, folder: Path) -> None:
     for url, message in {
         "ftp://example": "expected a URL",
-        "http://127.0.0.1:1": "cannot ask the collector",
+        "http://127.0.0.1:1": "cannot ask the collector at http://127.0.0.1:1: Connection refused",
     }.items():
         result = run("results", "--url", url)
         assert (result.exit_code, result.stdout) == (2, "")

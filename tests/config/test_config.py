@@ -413,7 +413,8 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
         ("criteria: []", "1:11: criteria: found a list, expected a mapping"),
         (
             "criteria: [failure]",
-            "1:12: criteria[0]: found 'failure', expected the keys metric and criterion",
+            "1:12: criteria[0]: found 'failure', expected the keys metric and criterion, or a"
+            " mapping such as {latency: 30} in place of the list",
         ),
         ("criteria_file: 7", "1:16: criteria_file: found 7, expected text"),
         ("scenario: {keys: []}", "1:18: scenario.keys: found a list, expected at least one entry"),

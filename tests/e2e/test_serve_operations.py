@@ -268,7 +268,9 @@ def test_a_port_in_use_stops_the_start_and_is_named(server: str, tmp_path: Path)
         )
         assert refused_start(tmp_path, json.dumps(config)) == (
             2,
-            f"pathgauge: cannot listen on {endpoint}: Address already in use\n",
+            f"pathgauge: cannot listen on {endpoint}: Address already in use\n"
+            "pathgauge: end the program that uses the port, such as `make run`, or choose another"
+            " `endpoint` in the configuration\n",
         )
 
 

@@ -316,7 +316,7 @@ async def test_a_collector_that_does_not_run_is_an_error_of_the_tool() -> None:
     assert (result.is_error, traffic.text_of(result)) == (
         True,
         "Error executing tool summary: cannot ask the collector at http://127.0.0.1:9:"
-        " ConnectionError",
+        " Connection refused",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,8 +107,20 @@ class Collector:
                     return answer.status_code, media_type, _body(answer)
         except (requests.RequestException, OSError) as error:
             raise CollectorError(
-                503, f"cannot ask the collector at {self.url}: {type(error).__name__}"
+                503, f"cannot ask the collector at {self.url}: {_reason(error)}"
             ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """What the system says, such as `Connection refused`, else the type of the error. Errors of TLS
+    say more than is of use.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, OSError) and found.strerror and not isinstance(found, ssl.SSLError):
+            return found.strerror
+        found = found.__cause__ or found.__context__
+    return type(error).__name__
 
 
 def _body(answer: requests.Response) -> bytes:

@@ -91,6 +91,8 @@ def _criterion(document: Document, path: KeyPath, entry: Json) -> tuple[str, Jso
     if not isinstance(entry, dict) or not isinstance(_name(entry), str):
         found = "an entry without a metric" if isinstance(entry, dict) else show_value(entry)
         text = f"found {found}, expected the keys metric and criterion"
+        if not isinstance(entry, dict):
+            text += ", or a mapping such as {latency: 30} in place of the list"
         raise ConfigError([document.problem(path, text)])
     for key in entry:
         if key not in _KEYS:

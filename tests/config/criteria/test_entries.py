@@ -70,7 +70,11 @@ def test_entries_are_criteria_by_name(criteria: Json, expected: Json) -> None:
                 " criterion"
             ),
         ),
-        (["failure"], "1:15: criteria[0]: found 'failure', expected the keys metric and criterion"),
+        (
+            ["failure"],
+            "1:15: criteria[0]: found 'failure', expected the keys metric and criterion, or a"
+            " mapping such as {latency: 30} in place of the list",
+        ),
         (
             [{"metric": "failure", "criteria": 1}],
             "1:37: criteria[0].criteria: found an unknown key, expected one of metric,",
