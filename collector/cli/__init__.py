@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from pathgauge.collector.cli.backfill import backfill
+from pathgauge.collector.cli.command import Command
 from pathgauge.collector.cli.curating import curate, lint
 from pathgauge.collector.cli.explain import explain
 from pathgauge.collector.cli.judging import judge
@@ -85,6 +86,6 @@ for _command in (
     dashboards,
     mcp,
 ):
-    app.command(_command.__name__.rstrip("_"))(_command)
+    app.command(_command.__name__.rstrip("_"), cls=Command)(_command)
 app.add_typer(results, name="results")
 app.add_typer(judge, name="judge")

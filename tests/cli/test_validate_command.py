@@ -24,6 +24,23 @@ def test_the_defaults_are_valid(run: Run) -> None:
     )
 
 
+def test_a_configuration_without_its_option_is_refused_with_the_option(run: Run) -> None:
+    for command in ("validate", "serve"):
+        result = run(command, "pathgauge.yaml")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.endswith(
+            "found the argument 'pathgauge.yaml', expected none;"
+            " did you mean --config pathgauge.yaml?\n"
+        )
+
+
+def test_another_argument_is_refused_without_a_guess(run: Run) -> None:
+    for arguments in (("validate", "now"), ("scorers", "pathgauge.yaml")):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert result.stderr.endswith(f"found the argument {arguments[1]!r}, expected none\n")
+
+
 def test_the_example_is_valid(run: Run) -> None:
     result = run("validate", "--config", EXAMPLE)
     criteria = (
