@@ -17,6 +17,7 @@ from pathgauge.collector.api.feedback import FeedbackIntake
 from pathgauge.collector.api.feedback_models import Given, Recorded
 from pathgauge.collector.api.problems import EXPECTED, ProblemError, answered, problem_of
 from pathgauge.collector.api.query_thread import QueryThread
+from pathgauge.collector.core.otlp.json_types import json_type
 
 PATH = "/feedback"
 MAX_BODY_BYTES = 32 * 1024
@@ -81,5 +82,5 @@ async def _json_body(request: Request) -> object:
     except orjson.JSONDecodeError as error:
         raise ProblemError(422, f"expected JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ProblemError(422, f"found JSON of type {type(found).__name__}, expected an object")
+        raise ProblemError(422, f"found {json_type(found)}, expected an object")
     return found

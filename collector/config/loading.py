@@ -96,7 +96,8 @@ def criteria_of_file(path: Path) -> dict[str, Json]:
     document = entries.of_adk(_read(path))
     found: Json = document.data.get("criteria") if isinstance(document.data, dict) else None
     if not isinstance(found, dict):
-        text = f"found {show_value(found)}, expected a mapping"
+        given = "nothing" if found is None else show_value(found)
+        text = f"found {given}, expected a mapping"
         raise ConfigError([document.problem(("criteria",), text)])
     criteria.build(found, Location(document, ("criteria",)))
     return found

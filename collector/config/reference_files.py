@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -40,6 +41,7 @@ _SOURCES: Mapping[str, Callable[[str, str], Document]] = {
 }
 """Parsers by file suffix, in any case: Windows programs write `.CSV`. Every other file is YAML."""
 
+_GZIP = b"\x1f\x8b"
 
 PatternProblem: TypeAlias = Callable[[int, str], Problem]
 """Makes a problem of a pattern, given its index and a text."""
@@ -161,8 +163,7 @@ def read_documents(file: Path, environment: Mapping[str, str] | None = None) -> 
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        text = f"found bytes that are not UTF-8 at offset {error.start}, expected text"
-        raise _error(file, text) from None
+        raise _error(file, _not_text(error)) from None
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         reason = error.strerror if isinstance(error, OSError) else error
         raise _error(file, f"cannot be read: {reason}") from None
@@ -170,6 +171,15 @@ def read_documents(file: Path, environment: Mapping[str, str] | None = None) -> 
     if source is not None:
         return [source(text, str(file))]
     return yaml_source.read(text, str(file), environment)
+
+
+def _not_text(error: UnicodeDecodeError) -> str:
+    beginning = error.object[:2]
+    if beginning == _GZIP:
+        return "found gzip data, expected text: only trace files and tables may be compressed"
+    if beginning in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "found UTF-16, expected UTF-8"
+    return f"found bytes that are not UTF-8 at offset {error.start}, expected text"
 
 
 def _expand(pattern: str, folder: Path, index: int, located: PatternProblem | None) -> list[Path]:

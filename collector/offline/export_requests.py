@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from pathgauge.collector.core import otlp
+from pathgauge.collector.core.otlp.json_types import json_type
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline import jaeger, tempo
 
@@ -190,7 +191,7 @@ def json_request(document: Any) -> ExportRequest:
 
 def _shape(document: Any) -> str:
     if not isinstance(document, dict):
-        return f"JSON of type {type(document).__name__}"
+        return f"{json_type(document)} in JSON"
     keys = ", ".join(repr(key) for key in islice(document, _MAX_KEYS_NAMED))
     if len(document) > _MAX_KEYS_NAMED:
         keys = f"{keys} and more"

@@ -196,7 +196,7 @@ def test_mistakes_get_a_problem(store: SqliteStore, change: dict[str, Any], deta
 def test_a_body_that_is_no_object_gets_a_problem_in_words_of_json(store: SqliteStore) -> None:
     content, headers = "[]", {"content-type": "application/json"}
     answer = api(store).post(f"{PREFIX}/feedback", content=content, headers=headers)
-    detail = "found JSON of type list, expected an object"
+    detail = "found an array, expected an object"
     assert (answer.status_code, answer.json()["detail"]) == (422, detail)
 
 

@@ -102,8 +102,8 @@ def test_every_problem_is_reported_and_nothing_is_written(run: Run, folder: Path
     assert result.stderr.splitlines() == [
         "pathgauge: a.json:1:17: eval_cases[0].conversation: found nothing, expected this key",
         (
-            "pathgauge: b.jsonl:1:71: [0].reference_trajectory[0].tool_input: not JSON: Expecting"
-            " value (character 1 of the text)"
+            "pathgauge: b.jsonl:1:71: [0].reference_trajectory[0].tool_input: not JSON: found 'x',"
+            " expected a value (character 1 of the text)"
         ),
         (
             "pathgauge: c.jsonl:2:1: [1]: found a row without an id and with the prompt of another"

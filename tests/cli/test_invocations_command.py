@@ -126,7 +126,7 @@ NOT_OTLP = {
     "JSON number": (
         b"[1]",
         (
-            "found JSON of type int, expected OTLP protobuf or JSON, the JSON of Jaeger or Tempo,"
+            "found a number in JSON, expected OTLP protobuf or JSON, the JSON of Jaeger or Tempo,"
             " or a table with the column predicted_trajectory"
         ),
     ),
@@ -134,7 +134,7 @@ NOT_OTLP = {
     "a broken line": (otlp_json(TURNS[0]) + b"\n{broken\n", "line 2: found no JSON"),
     "JSON of the wrong shape": (
         b'{"resourceSpans": 7}',
-        "resourceSpans: expected an array, found int",
+        "resourceSpans: found a number, expected an array",
     ),
     "cut gzip": (gzip.compress(otlp(*TURNS))[:-20], "found broken gzip data"),
     "gzip in name only": (b"\x1f\x8bnothing", "found broken gzip data"),

@@ -566,8 +566,8 @@ logging: {levl: info}
     ("text", "expected"),
     [
         (None, "pathgauge.yaml:1:16: criteria_file: found no such file: adk.json"),
-        ("{}", "adk.json:1:1: criteria: found null, expected a mapping"),
-        ("[]", "adk.json:1:1: criteria: found null, expected a mapping"),
+        ("{}", "adk.json:1:1: criteria: found nothing, expected a mapping"),
+        ("[]", "adk.json:1:1: criteria: found nothing, expected a mapping"),
         ('{"criteria": 1}', "adk.json:1:14: criteria: found 1, expected a mapping"),
         (
             '{"criteria": {"failure": 2}}',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -122,6 +123,10 @@ def test_empty_documents_between_others_are_ignored(folder: Path) -> None:
 def test_files_that_are_not_text_are_errors(folder: Path) -> None:
     Path("r.yaml").write_bytes(b"scenario: \xff")
     assert message("r.yaml") == "r.yaml: found bytes that are not UTF-8 at offset 10, expected text"
+    Path("r.yaml").write_bytes(gzip.compress(b"scenario: a"))
+    assert message("r.yaml").startswith("r.yaml: found gzip data, expected text: only trace files")
+    Path("r.yaml").write_text("scenario: a", encoding="utf-16")
+    assert message("r.yaml") == "r.yaml: found UTF-16, expected UTF-8"
 
 
 def test_a_byte_order_mark_is_ignored(folder: Path) -> None:

@@ -217,12 +217,12 @@ def test_spans_of_a_malformed_resource_are_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "problem"),
     [
-        ({"batches": 7}, "resourceSpans: expected an array, found int"),
+        ({"batches": 7}, "resourceSpans: found a number, expected an array"),
         ({"batches": ["x"]}, "resourceSpans: expected an array of objects"),
-        ({"batches": [{"scopeSpans": {}}]}, "scopeSpans: expected an array, found dict"),
+        ({"batches": [{"scopeSpans": {}}]}, "scopeSpans: found an object, expected an array"),
         (
             {"trace": {"resourceSpans": [{"scopeSpans": [{"spans": "x"}]}]}},
-            "spans: expected an array, found str",
+            "spans: found a string, expected an array",
         ),
     ],
 )

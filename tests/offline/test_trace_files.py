@@ -322,8 +322,8 @@ def test_protobuf_that_begins_like_json_is_protobuf(bracket: bytes, tmp_path: Pa
         ),
         ('{"line\\nfeed": 1}', "a JSON object with 'line\\nfeed'"),
         ('[{"traceId": "1", "id": "2"}]', "a JSON object with 'traceId', 'id'"),
-        ("[7]", "JSON of type int"),
-        ("[[]]", "JSON of type list"),
+        ("[7]", "a number in JSON"),
+        ("[[]]", "an array in JSON"),
         (
             json.dumps({"batches": json.loads("[" * 300 + "]" * 300)}),
             "JSON that is nested too deep (Recursion limit reached)",

@@ -209,7 +209,7 @@ async def test_rejected_spans_are_a_partial_success_in_json_and_their_neighbours
         pytest.param(b"\xff" * 30, PROTOBUF, "", "not a protobuf message", id="noise"),
         pytest.param(b"{}", PROTOBUF, "", "not a protobuf message", id="JSON as protobuf"),
         pytest.param(
-            b"[]", JSON, "", "expected a JSON object, found list", id="JSON of another shape"
+            b"[]", JSON, "", "found an array, expected a JSON object", id="JSON of another shape"
         ),
         pytest.param(
             b"\xff",

@@ -111,6 +111,8 @@ class JsonReader:
         except ConfigError:
             raise
         except json.JSONDecodeError as error:
+            if error.msg == "Expecting value":
+                self._expected("a value")
             self._refuse((), error.pos, f"not JSON: {error.msg}")
         except ValueError:
             text = "found a number with thousands of digits, expected a shorter one"

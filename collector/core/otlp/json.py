@@ -17,7 +17,7 @@ import orjson
 from google.protobuf.json_format import ParseDict, ParseError
 
 from pathgauge.collector.core.otlp.json_text import parsed_json
-from pathgauge.collector.core.otlp.json_types import WrongTypeError, check_types
+from pathgauge.collector.core.otlp.json_types import WrongTypeError, check_types, json_type
 from pathgauge.collector.core.otlp.request import (
     DecodeLimits,
     MessageT,
@@ -70,7 +70,7 @@ class JsonReader:
         if source is None:
             return b"", kind()
         if not isinstance(source, dict):
-            text = f"expected a JSON object, found {type(source).__name__}"
+            text = f"found {json_type(source)}, expected a JSON object"
             raise RejectedError("undecodable", text)
         self._check_counts(source)
         try:
@@ -95,7 +95,7 @@ class JsonReader:
         except orjson.JSONDecodeError as error:
             raise UndecodableError(f"not JSON: {error}") from error
         if not isinstance(request, dict):
-            raise UndecodableError(f"expected a JSON object, found {type(request).__name__}")
+            raise UndecodableError(f"found {json_type(request)}, expected a JSON object")
         return request
 
     def _check_counts(self, source: dict[str, Any]) -> None:
@@ -133,7 +133,7 @@ def _array(parent: dict[str, Any], key: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise UndecodableError(f"{key}: expected an array, found {type(value).__name__}")
+        raise UndecodableError(f"{key}: found {json_type(value)}, expected an array")
     return value
 
 

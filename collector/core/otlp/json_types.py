@@ -23,8 +23,17 @@ MAX_EXTENSION_CHARACTERS = 1_000
 _TEXTS = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
 
 
+_NAMES = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
+"""All other values are numbers."""
+
+
 class WrongTypeError(ValueError):
     """A value has another JSON type than its field."""
+
+
+def json_type(value: object) -> str:
+    """What JSON calls the type of a value, for messages to senders: most of them know no Python."""
+    return "null" if value is None else _NAMES.get(type(value), "a number")
 
 
 class _Field(NamedTuple):
@@ -68,21 +77,21 @@ def _is_object(name: str, value: Any) -> bool:
     if isinstance(value, dict):
         return True
     if value:
-        raise WrongTypeError(f"{name}: expected an object, found {type(value).__name__}")
+        raise WrongTypeError(f"{name}: found {json_type(value)}, expected an object")
     return False
 
 
 def _listed(name: str, value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
-    raise WrongTypeError(f"{name}: expected an array, found {type(value).__name__}")
+    raise WrongTypeError(f"{name}: found {json_type(value)}, expected an array")
 
 
 def _check_scalar(name: str, value: Any) -> None:
     if isinstance(value, dict | list):
-        raise WrongTypeError(f"{name}: expected a scalar, found {type(value).__name__}")
+        raise WrongTypeError(f"{name}: found {json_type(value)}, expected a scalar")
     if isinstance(value, str) and len(value) > MAX_SCALAR_CHARACTERS:
-        raise WrongTypeError(f"{name}: expected a scalar, found {len(value):,} characters")
+        raise WrongTypeError(f"{name}: found {len(value):,} characters, expected a scalar")
 
 
 def _check_unknown(name: str) -> None:

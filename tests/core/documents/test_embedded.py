@@ -34,7 +34,10 @@ def test_json_and_python_literals_are_parsed(text: str, value: Json) -> None:
                 " quotes (character 3 of the text)"
             ),
         ),
-        ("hello", "f.csv:7:1: [0].cell: not JSON: Expecting value (character 1 of the text)"),
+        (
+            "hello",
+            "f.csv:7:1: [0].cell: not JSON: found 'h', expected a value (character 1 of the text)",
+        ),
         (
             '{"a": 1, "a": 2}',
             (
@@ -44,9 +47,12 @@ def test_json_and_python_literals_are_parsed(text: str, value: Json) -> None:
         ),
         (
             "['a', {1, 2}]",
-            "f.csv:7:1: [0].cell: not JSON: Expecting value (character 2 of the text)",
+            'f.csv:7:1: [0].cell: not JSON: found "\'", expected a value (character 2 of the text)',
         ),
-        ("['a', b]", "f.csv:7:1: [0].cell: not JSON: Expecting value (character 2 of the text)"),
+        (
+            "['a', b]",
+            'f.csv:7:1: [0].cell: not JSON: found "\'", expected a value (character 2 of the text)',
+        ),
     ],
 )
 def test_a_problem_has_the_position_of_the_text(text: str, expected: str) -> None:

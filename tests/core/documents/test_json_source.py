@@ -67,15 +67,15 @@ def test_a_path_that_does_not_exist_has_the_position_of_its_longest_part(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "f.json:1:1: not JSON: Expecting value"),
-        (" \n", "f.json:2:1: not JSON: Expecting value"),
+        ("", "f.json:1:1: not JSON: found the end of the file, expected a value"),
+        (" \n", "f.json:2:1: not JSON: found the end of the file, expected a value"),
         ("{", "f.json:1:2: not JSON: found the end of the file, expected a key in double quotes"),
         ("{a: 1}", "f.json:1:2: not JSON: found 'a', expected a key in double quotes"),
         ("{'a': 1}", 'f.json:1:2: not JSON: found "\'", expected a key in double quotes'),
         ('{"a" 1}', "f.json:1:6: not JSON: found '1', expected ':'"),
         ('{"a": 1 "b": 2}', "f.json:1:9: not JSON: found '\"', expected ','"),
         ('{"a": 1,}', "f.json:1:9: not JSON: found '}', expected a key in double quotes"),
-        ("[1, 2,]", "f.json:1:7: not JSON: Expecting value"),
+        ("[1, 2,]", "f.json:1:7: not JSON: found ']', expected a value"),
         ("[1\n 2]", "f.json:2:2: not JSON: found '2', expected ','"),
         ("{} {}", "f.json:1:4: not JSON: found '{', expected the end of the file"),
         ('["a\nb"]', "f.json:1:4: not JSON: Invalid control character at"),
@@ -96,7 +96,7 @@ def test_a_path_that_does_not_exist_has_the_position_of_its_longest_part(
         ),
         ("1" * 5000, "f.json:1:1: found a number with thousands of digits, expected a shorter one"),
         ("[" * 102, "f.json:1:102: found more than 100 levels, expected fewer"),
-        ("// x", "f.json:1:1: not JSON: Expecting value"),
+        ("// x", "f.json:1:1: not JSON: found '/', expected a value"),
     ],
 )
 def test_invalid_json_is_refused(text: str, expected: str) -> None:

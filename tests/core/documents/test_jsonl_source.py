@@ -61,7 +61,8 @@ def test_text_without_lines_has_no_rows(text: str) -> None:
         (
             "[\n1]",
             (
-                "f.jsonl:1:2: not JSON: Expecting value\nf.jsonl:2:2: not JSON: found ']', expected"
+                "f.jsonl:1:2: not JSON: found the end of the line, expected a value\n"
+                "f.jsonl:2:2: not JSON: found ']', expected"
                 " the end of the line"
             ),
         ),

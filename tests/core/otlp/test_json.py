@@ -428,14 +428,14 @@ def test_many_escapes_are_read_in_linear_time(many: bytes) -> None:
         (b'{"resourceSpans": [NaN]}', "not JSON: "),
         (b'{"resourceSpans": "\xff"}', "not JSON: "),
         (b"[" * 3_000 + b"]" * 3_000, "not JSON: "),
-        (b"[]", "expected a JSON object, found list"),
-        (b"null", "expected a JSON object, found NoneType"),
-        (b'{"resourceSpans": {}}', "resourceSpans: expected an array, found dict"),
+        (b"[]", "found an array, expected a JSON object"),
+        (b"null", "found null, expected a JSON object"),
+        (b'{"resourceSpans": {}}', "resourceSpans: found an object, expected an array"),
         (b'{"resourceSpans": [1]}', "resourceSpans: expected an array of objects"),
         (b'{"resourceSpans": [{"scopeSpans": [[]]}]}', "scopeSpans: expected an array of objects"),
         (
             b'{"resourceSpans": [{"scopeSpans": [{"spans": 3}]}]}',
-            "spans: expected an array, found int",
+            "spans: found a number, expected an array",
         ),
         (
             b'{"resourceSpans": [' + b"{}," * 750_000 + b"{}]}",

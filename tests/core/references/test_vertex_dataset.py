@@ -264,13 +264,14 @@ def test_ignored_keys_are_counted() -> None:
         (
             [{"id": "a", "reference_trajectory": [{"tool_name": "t", "tool_input": "x=1"}]}],
             (
-                "1:72: [0].reference_trajectory[0].tool_input: not JSON: Expecting value (character"
-                " 1 of the text)"
+                "1:72: [0].reference_trajectory[0].tool_input: not JSON: found 'x', expected a"
+                " value (character 1 of the text)"
             ),
         ),
         (
             [{"id": "a", "reference_trajectory": "lookup, refund"}],
-            "1:38: [0].reference_trajectory: not JSON: Expecting value (character 1 of the text)",
+            "1:38: [0].reference_trajectory: not JSON: found 'l', expected a value (character 1 of"
+            " the text)",
         ),
         (
             [{"id": "a", "prompt": "x", "reference_trajectory": None}],
