@@ -80,7 +80,7 @@ def backfill(
         bool, typer.Option("--yes", "-y", help="Accept the estimated cost of judges.")
     ] = False,
 ) -> None:
-    """Score the traces of the past.
+    """Score past traces.
 
     Use it once, before a collector starts or beside it, so that dashboards and baselines start
     with a history. The pipeline of a collector runs over the traces at their original times. It
