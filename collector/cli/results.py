@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import hexdigits
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,11 +27,17 @@ results = typer.Typer(
 )
 
 
-def _lower(trace: str) -> str:
-    return trace.lower()
+def _trace_id(given: str) -> str:
+    """In lower case. Lists and chats shorten ids, which finds nothing."""
+    trace = given.lower()
+    if len(trace) != 32 or set(trace) - set(hexdigits):
+        raise typer.BadParameter(
+            f"found {given!r}, expected the 32 hexadecimal digits of a trace id"
+        )
+    return trace
 
 
-TraceId = Annotated[str, typer.Argument(help="Trace id, in hexadecimal.", callback=_lower)]
+TraceId = Annotated[str, typer.Argument(help="Trace id, in hexadecimal.", callback=_trace_id)]
 
 
 @results.callback()

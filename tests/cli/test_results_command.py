@@ -288,8 +288,16 @@ def test_mistakes_are_named(asked: Run, words: tuple[str, ...], message: str) ->
 
 
 @pytest.mark.parametrize("command", ["show", "export"])
+@pytest.mark.parametrize("given", [FAILED.invocation.trace_id[:8], "x" * 32])
+def test_a_shortened_trace_id_is_refused_as_such(asked: Run, command: str, given: str) -> None:
+    result = asked(command, given)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"found {given!r}, expected the 32 hexadecimal digits of a trace id" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "export"])
 def test_a_trace_that_is_not_stored_is_an_error(asked: Run, command: str) -> None:
-    result = asked(command, "0123")
+    result = asked(command, "0123" * 8)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("pathgauge: ")
 
