@@ -168,7 +168,7 @@ class VerdictQuery(VersionQuery):
     @classmethod
     def _is_another_version(cls, against: str, info: ValidationInfo) -> str:
         if name_of(against) == name_of(info.data.get("version")):
-            expected = {"expected": "another version than `version`"}
+            expected = {"expected": "another version than the one to compare"}
             raise PydanticCustomError("same_version", "Input should be {expected}", expected)
         return against
 

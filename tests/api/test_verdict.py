@@ -168,7 +168,7 @@ def test_a_tenant_compares_only_its_own_results(folder: Path, tmp_path: Path) ->
         (f"{WORSE}&confidence=1", "confidence: Input should be less than or equal to 0.9999"),
         (
             "agent=support&version=1&against=1",
-            "against: Input should be another version than `version`",
+            "against: Input should be another version than the one to compare",
         ),
         (f"{WORSE}&margin=nan", "margin: Input should be less than or equal to 1"),
     ],
