@@ -530,6 +530,13 @@ def test_criteria_override_those_of_the_criteria_file() -> None:
             "windows: {size: 1}\nwindows: {}",
             "2:1: windows: found the key again, expected it once (first in line 1)",
         ),
+        (
+            "exporters: {prometheus: {endpoint: ':9464'}}",
+            (
+                "1:36: exporters.prometheus.endpoint: found ':9464', expected host:port, such as"
+                " 127.0.0.1:4317 or 0.0.0.0:4317"
+            ),
+        ),
         ("a: [", "1:5: not YAML: expected the node content, but found '<stream end>'"),
     ],
 )

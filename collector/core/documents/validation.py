@@ -47,6 +47,8 @@ _EXPECTED = {
 }
 
 _CHOICES = ("enum", "literal_error")
+_FOLLOWS = "default_factory_not_called"
+"""The type of an error that only says that another key of the same mapping has one."""
 
 
 def validate(kind: type[_T], document: Document, data: Any, path: KeyPath = ()) -> _T:
@@ -56,8 +58,9 @@ def validate(kind: type[_T], document: Document, data: Any, path: KeyPath = ()) 
     try:
         return cast(_T, _adapter(cast(Any, kind)).validate_python(data))
     except ValidationError as error:
-        details = islice(error.errors(include_url=False), MAX_PROBLEMS + 1)
-        raise ConfigError(problem(one, kind, document, path) for one in details) from None
+        details = (one for one in error.errors(include_url=False) if one["type"] != _FOLLOWS)
+        found = islice(details, MAX_PROBLEMS + 1)
+        raise ConfigError(problem(one, kind, document, path) for one in found) from None
 
 
 @lru_cache(maxsize=100)
