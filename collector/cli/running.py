@@ -32,6 +32,10 @@ def serve(
 
     Example: `pathgauge serve --config pathgauge.yaml`
     """
+    from pathgauge.collector.service import early_signals
+
+    early_signals.hold()
+
     import asyncio
 
     from pathgauge.collector.service.process_tuning import starting

@@ -24,6 +24,7 @@ from pathgauge.collector.config.active import ActiveConfig, fingerprint, resolve
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.receivers.auth.access import load_access
+from pathgauge.collector.service import early_signals
 from pathgauge.collector.service.canary import MAX_DELAY_S, Canary
 from pathgauge.collector.service.cluster.roles import ALL, Role
 from pathgauge.collector.service.embedded import EmbeddedEngine
@@ -269,8 +270,8 @@ def _fixed_sections(config: Config) -> dict[str, object]:
 async def run(
     service: Service, beside: Callable[[Service], Coroutine[None, None, None]] | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain. SIGHUP reloads. Raises OSError when an endpoint
-    is unavailable.
+    """Serve until SIGTERM or SIGINT, then drain. SIGHUP reloads, one that was held too. Raises
+    OSError when an endpoint is unavailable.
 
     `beside` runs while the service serves, and is cancelled before the drain. If it ends first, the
     service stops. Its exception is raised here after the drain.
@@ -293,6 +294,7 @@ async def run(
     loop.add_signal_handler(signal.SIGHUP, reload)
     with starting():
         await service.start()
+    early_signals.release()
     tune(answers=service.answers)
     companion = loop.create_task(beside(service) if beside else stopping.wait())
     companion.add_done_callback(lambda _: stopping.set())

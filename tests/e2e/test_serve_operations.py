@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM, Signals
 from typing import Any
@@ -119,6 +121,44 @@ def test_sighup_puts_changed_criteria_in_force(serve: Serve) -> None:
     assert until(lambda: len(thresholds(collector)) == 2)
     assert thresholds(collector) == {("", "failure"): 0.25, ("", "latency"): 30.0}
     assert (reload_state(collector), len(collector.events("reloaded"))) == (1.0, 1)
+
+
+@contextmanager
+def reading_its_configuration(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A collector that waits for the other end of the pipe `pathgauge.yaml`."""
+    os.mkfifo(folder / "pathgauge.yaml")
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [PATHGAUGE, "serve", "--config", folder / "pathgauge.yaml"], stdout=log, stderr=log
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_sighup_during_the_start_reloads_after_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with reading_its_configuration(tmp_path) as process:
+        with (tmp_path / "pathgauge.yaml").open("w") as pipe:  # it reads now
+            process.send_signal(SIGHUP)
+            (tmp_path / "pathgauge.yaml").unlink()
+            (tmp_path / "pathgauge.yaml").write_text(json.dumps(FREE_PORTS))
+            pipe.write(json.dumps(FREE_PORTS))
+        assert until(lambda: '"reloaded"' in log.read_text() or process.poll() is not None)
+        assert process.poll() is None
+        events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+        assert events == ["ready", "reloaded"]
+
+
+def test_a_sigterm_during_the_start_ends_it_at_once(tmp_path: Path) -> None:
+    with (
+        reading_its_configuration(tmp_path) as process,
+        (tmp_path / "pathgauge.yaml").open("w"),
+    ):
+        process.send_signal(SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_what_only_a_restart_changes_is_said_at_the_reload(serve: Serve) -> None:
