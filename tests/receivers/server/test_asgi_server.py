@@ -71,6 +71,16 @@ async def test_it_serves_on_ipv6() -> None:
     await server.stop()
 
 
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
+async def test_all_addresses_of_ipv6_are_those_of_ipv4_too() -> None:
+    server = HttpServer(hello, "[::]:0")
+    await server.start()
+    for host in ("::1", "127.0.0.1"):
+        _, writer = await asyncio.open_connection(host, server.port)
+        writer.close()
+    await server.stop()
+
+
 async def test_a_mistake_of_a_sender_is_answered_and_not_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
