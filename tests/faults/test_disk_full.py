@@ -14,6 +14,9 @@ from random import Random
 
 import pytest
 
+from pathgauge.collector.store import StoreError
+from pathgauge.collector.store.resharding import reshard
+from pathgauge.collector.store.sqlite.store import SqliteStore
 from support.running import PATIENCE_S, until
 
 from .disks import require_mounts, tmpfs
@@ -134,6 +137,41 @@ def test_a_full_disk_refuses_and_recovers(tmp_path: Path, seed: int) -> None:
 
 def test_a_disk_that_cannot_be_written_refuses_and_recovers(tmp_path: Path, seed: int) -> None:
     assert troubled(tmp_path, seed, unwritable, times(1, 5)) == []
+
+
+def test_a_start_on_a_full_disk_uses_the_reserve_and_without_it_says_that_the_disk_is_full(
+    tmp_path: Path,
+) -> None:
+    require_mounts()
+    with tmpfs(tmp_path / "disk", DISK_BYTES) as disk:
+        folder = disk / "data"
+        opened_and_closed(folder)
+        assert (folder / "reserve").exists()
+        fill(disk / "filler")
+        opened_and_closed(folder)
+        assert not (folder / "reserve").exists()
+        fill(disk / "another filler")
+        with pytest.raises(StoreError) as caught:
+            opened_and_closed(folder)
+    assert str(caught.value) == (
+        f"{folder}/pathgauge.db: cannot be opened: disk I/O error; found 0 bytes free"
+    )
+
+
+def opened_and_closed(folder: Path) -> None:
+    """What a start and a stop do to the store."""
+    reshard(folder, 0)
+    store = SqliteStore(folder)
+    store.open()
+    store.start(lambda delivery: False, time.monotonic)
+    store.close()
+
+
+def fill(file: Path) -> None:
+    """Use up the disk."""
+    with suppress(OSError), file.open("wb", buffering=0) as filler:
+        while filler.write(bytes(4096)):
+            pass
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from a damaged file.
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import time
 import tracemalloc
@@ -14,6 +15,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import randbytes
+from tempfile import TemporaryDirectory
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -28,6 +30,7 @@ from pathgauge.collector.core.pipeline_events import Changes, Judged, StoredTrac
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.traces import Recalled, TraceSnapshot
 from pathgauge.collector.store import Delivery, Progress, Restored, StoreError
+from pathgauge.collector.store.resharding import reshard
 from pathgauge.collector.store.retention import Retention
 from pathgauge.collector.store.schema import MIGRATIONS, checksum
 from pathgauge.collector.store.sqlite import files
@@ -194,6 +197,33 @@ def test_a_store_of_the_first_version_is_brought_to_this_one_and_keeps_its_rows(
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert connection.execute("SELECT count(*) FROM awaited").fetchone() == (0,)
         assert connection.execute("SELECT reason FROM quarantine").fetchall() == [("kept",)]
+
+
+@pytest.fixture
+def ordinary_user() -> Iterator[int]:
+    """The id of a user who is not root, which this process is for the time of the test."""
+    before = os.geteuid()
+    os.seteuid(before or 65_534)
+    yield os.geteuid()
+    os.seteuid(before)
+
+
+@pytest.mark.parametrize("name", ["lock", files.DATABASE])
+def test_a_file_that_another_user_left_is_named_with_its_owner(
+    name: str, ordinary_user: int
+) -> None:
+    with TemporaryDirectory() as folder:  # that of pytest is closed to other users
+        life = SqliteStore(Path(folder))
+        life.open()
+        life.close()
+        left = Path(folder) / name
+        left.chmod(0)
+        with pytest.raises(StoreError) as caught:
+            reshard(Path(folder), 0)
+    assert str(caught.value) == (
+        f"store.path: found {left} of user {ordinary_user}, expected a file that user"
+        f" {ordinary_user} can read and write"
+    )
 
 
 def test_only_this_user_can_read_the_files(live: Live, tmp_path: Path) -> None:

@@ -92,11 +92,12 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def opened(folder: Path, name: str = "") -> Iterator[Source]:
-    """Open a store that is locked; a damaged file is recovered first. Raises `StoreError` and
-    `sqlite3.Error`.
-    """
+    """Open a store that is locked; a damaged file is recovered first. Raises `StoreError`."""
     database = Database(folder, lambda kind, seconds: None, lambda: None)
-    source = database.open(lambda connection: _read(folder, name, connection))
+    try:
+        source = database.open(lambda connection: _read(folder, name, connection))
+    except sqlite3.Error as error:
+        raise files.cannot_open(folder, error) from error
     try:
         yield source
     finally:

@@ -42,6 +42,8 @@ WAL_PAGES = 500
 PAGE_BYTES = 8192
 CACHE_KIB = 2_000
 """The pages that the writing connection keeps in memory."""
+OPENING_BYTES = 1 << 20
+"""More than SQLite needs to open a database: the memory that connections share is a file."""
 BUSY_S = 1.0
 """How long to wait for another process, which can only be a reader."""
 
@@ -63,12 +65,15 @@ class Connection(sqlite3.Connection):
 
 def lock(folder: Path) -> int:
     """Create the folder, accessible only for this user, and lock it; returns the descriptor that
-    holds the lock. Raises `StoreError`.
+    holds the lock. On a full disk, the reserve makes room to open the store. Raises `StoreError`.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make_private(folder)
+        _check_owner(folder)
         held = open_private(folder / "lock")
+    except StoreError:
+        raise
     except OSError as error:
         raise StoreError(
             f"store.path: found {folder}, expected a folder that can be written to:"
@@ -81,7 +86,16 @@ def lock(folder: Path) -> int:
         raise StoreInUseError(
             f"store.path: found {folder} in use, expected a separate folder for every collector"
         ) from error
+    if free_bytes(folder) < OPENING_BYTES and give_up_reserve(folder):
+        _log.warning("the disk is full: the reserve of the store is used", folder=str(folder))
     return held
+
+
+def cannot_open(folder: Path, error: Exception) -> StoreError:
+    """Why the database cannot be opened. SQLite calls a full disk an I/O error."""
+    free = free_bytes(folder)
+    hint = f"; found {free} bytes free" if free < OPENING_BYTES else ""
+    return StoreError(f"{folder / DATABASE}: cannot be opened: {error}{hint}")
 
 
 def connect(
@@ -201,6 +215,19 @@ def free_bytes(folder: Path) -> int:
     """Free space of the file system."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize
+
+
+def _check_owner(folder: Path) -> None:
+    """Another user may have run a command on the store, such as root."""
+    if not os.access(folder, os.W_OK, effective_ids=True):
+        return  # that is said of the folder
+    for name in ("lock", DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
+        path = folder / name
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+            raise StoreError(
+                f"store.path: found {path} of user {path.stat().st_uid}, expected a file that user"
+                f" {os.geteuid()} can read and write"
+            )
 
 
 def _make_private(folder: Path) -> None:

@@ -134,7 +134,7 @@ class SqliteStore:
             self._reader = self._open_reader()
         except sqlite3.Error as error:
             os.close(self._lock)
-            raise StoreError(f"{self._database.path}: {error}") from error
+            raise files.cannot_open(self._folder, error) from error
         except BaseException:
             os.close(self._lock)
             raise
