@@ -273,6 +273,12 @@ class InternalTelemetry:
             "reason",
             local=True,
         )
+        self.sink_failures = Counter(
+            "sink_failures",
+            "Calls of a sink that raised an exception, by sink. What they published is lost to it.",
+            "sink",
+            local=True,
+        )
         self.series_overflow = Counter(
             "series_overflow",
             "Label values replaced by __other__, and what is not compared with its past for lack of"

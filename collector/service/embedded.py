@@ -173,5 +173,8 @@ class EmbeddedEngine:
     def inactive(self) -> list[str]:
         return []
 
+    def stuck(self) -> list[str]:
+        return self._gauge.stuck()
+
     def unready(self) -> list[str]:
         return self._scorer.unready()

@@ -116,6 +116,12 @@ class Engine(Protocol):
         """The reasons for which no requests are accepted; none when they are."""
         ...
 
+    def stuck(self) -> list[str]:
+        """What keeps the publishing from going on, and with one process the scoring; for any
+        thread.
+        """
+        ...
+
     def inactive(self) -> list[str]:
         """The reasons for which this process is a standby; none when it is none."""
         ...

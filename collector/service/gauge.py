@@ -21,6 +21,7 @@ from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary, WithoutCanary
 from pathgauge.collector.service.components import build_metrics_sink, label_limits, sink_queues
+from pathgauge.collector.service.guarded_sink import GuardedSink
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
@@ -59,7 +60,9 @@ class Gauge:
             records=records,
         )
         self.unknown_scenarios = UnknownScenarios(setup.references)
-        named: dict[str, Sink] = {"unknown scenarios": self.unknown_scenarios, **plugins}
+        self._guarded = [GuardedSink(name, sink, telemetry) for name, sink in plugins.items()]
+        named: dict[str, Sink] = {"unknown scenarios": self.unknown_scenarios}
+        named |= {sink.name: sink for sink in self._guarded}
         canaries = [canary] if canary is not None else []
         self.metrics: Sink = WithoutCanary("prometheus", self._series)
         """The sink behind `/metrics`, which gets events before they are durable."""
@@ -82,6 +85,10 @@ class Gauge:
     def needs_commit(self) -> bool:
         """Whether a reload changed counts, without any event."""
         return self._series.needs_commit
+
+    def stuck(self) -> list[str]:
+        """Sinks that do not return; for any thread. Until they do, nothing is published."""
+        return [reason for sink in self._guarded if (reason := sink.stuck()) is not None]
 
     def current_scores(self) -> Sequence[CurrentScore]:
         """The recent scores that the gauges show; for any thread."""

@@ -102,6 +102,7 @@ class Service:
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._file_is_invalid = False
+        self._is_stuck = False
 
     def _build_engine(self) -> Engine:
         config, setup = self._limits.config, self._setup
@@ -177,6 +178,7 @@ class Service:
             task.cancel()
         await self._endpoints.stop_receiving(DRAIN_S)
         await self._engine.stop(DRAIN_S)
+        self._log_stuck()
         await self._endpoints.stop()
 
     async def reload(self) -> bool:
@@ -190,6 +192,7 @@ class Service:
     async def _watch_files(self) -> None:
         while True:
             await asyncio.sleep(POLL_S)
+            self._log_stuck()
             await asyncio.to_thread(self._access.refresh)
             if await asyncio.to_thread(fingerprint, self._config) != self._fingerprint:
                 await self._reload(lambda: self._config)
@@ -197,6 +200,13 @@ class Service:
                     # Good references do not repair the configuration file, which would stop the
                     # next start.
                     self._engine.configure_failed()
+
+    def _log_stuck(self) -> None:
+        """Once for each time: the number of seconds in the reason grows."""
+        reasons = self._engine.stuck()
+        if reasons and not self._is_stuck:
+            _log.error("nothing is published", reasons=reasons)
+        self._is_stuck = bool(reasons)
 
     async def _reload(self, read: Callable[[], Config]) -> bool:
         async with self._reloading:
@@ -237,6 +247,8 @@ class Service:
         if self._state != "serving":
             return [f"the collector is {self._state}"]
         reasons = self._engine.unready()
+        if reasons:  # a slow sink alone refuses no request
+            reasons += self._engine.stuck()
         if not self._limits.memory.fits():
             reasons.append("the memory limit is near: senders are told to retry")
         return reasons

@@ -202,6 +202,9 @@ class Fleet:
     def inactive(self) -> list[str]:
         return []
 
+    def stuck(self) -> list[str]:
+        return self._gauge.stuck()
+
     def unready(self) -> list[str]:
         reasons = [reason for scorer in self._scorers for reason in scorer.unready()]
         if not self._thread.alive:

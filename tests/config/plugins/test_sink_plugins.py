@@ -14,7 +14,7 @@ from pathgauge.collector.config.sinks import build_sinks, check_sinks
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from support.packages import install
-from support.running import QUICK, Collector, until
+from support.running import FREE_PORTS, QUICK, Collector, until
 from support.turns import otlp, script, turn
 
 ACME = """
@@ -166,8 +166,9 @@ def test_options_that_pydantic_cannot_read_are_the_mistake_of_the_sink(
 
 @pytest.mark.slow
 def test_a_running_collector_publishes_to_the_sink(packages: Path, tmp_path: Path) -> None:
+    exporters = {**FREE_PORTS["exporters"], "lines": {"path": "out"}}
     with Collector(
-        tmp_path, assembly=QUICK, criteria={"failure": 0.5}, exporters={"lines": {"path": "out"}}
+        tmp_path, assembly=QUICK, criteria={"failure": 0.5}, exporters=exporters
     ) as running:
         running.post("/v1/traces", otlp(turn(script("", "lookup"))))
         assert until((tmp_path / "out").exists)
