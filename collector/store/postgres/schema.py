@@ -11,7 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pathgauge.collector.store import StoreError
-from pathgauge.collector.store.postgres.connection import PostgresConnection
+from pathgauge.collector.store.postgres.connection import (
+    STATEMENT_S,
+    PostgresConnection,
+    milliseconds,
+)
 
 _FIRST = """
 CREATE TABLE results (
@@ -217,9 +221,13 @@ def migrate(connection: PostgresConnection) -> None:
     if version(connection) == len(MIGRATIONS):
         return
     with connection.transaction():
+        # An index of a large table takes minutes to build, during which others wait here.
+        connection.raw.execute("SET LOCAL statement_timeout = 0")
         connection.execute(
             "SELECT pg_advisory_xact_lock(?::integer, 0)", (connection.lock_key("schema"),)
         )
+        # But whoever waits for a table has everybody else wait for it, too.
+        connection.raw.execute(f"SET LOCAL lock_timeout = {milliseconds(STATEMENT_S)}")
         connection.raw.execute(
             "CREATE TABLE IF NOT EXISTS pathgauge_schema (version integer PRIMARY KEY)"
         )
