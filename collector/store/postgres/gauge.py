@@ -110,7 +110,7 @@ class GaugeDatabase:
 
     def try_acquire(self) -> bool:
         """Become the gauge, unless another process is. Raises `StoreError` if the database cannot
-        be reached.
+        be reached, and each time if a later version wrote its tables.
         """
         if self._holds_lock:
             return True
@@ -124,6 +124,9 @@ class GaugeDatabase:
         except psycopg.Error as error:
             self.close()
             raise StoreError(f"postgres: {error}") from error
+        except StoreError:
+            self.close()  # otherwise the next attempt would find a connection that looks checked
+            raise
         return self._holds_lock
 
     def restore(self) -> Left:

@@ -34,6 +34,16 @@ def ids(*names: str) -> list[str]:
     return [evaluation(name).invocation.trace_id for name in names]
 
 
+def test_a_process_never_becomes_the_gauge_on_tables_of_a_later_version(address: str) -> None:
+    with gauge(address) as first:
+        assert first.try_acquire()
+    rows(address, "INSERT INTO pathgauge_schema (version) VALUES (99)")
+    with gauge(address) as reader:
+        for _ in range(2):
+            with pytest.raises(StoreError, match="a later version of pathgauge wrote it"):
+                reader.try_acquire()
+
+
 def test_publications_of_all_partitions_are_read_each_in_order(address: str) -> None:
     with scorer(address, 0) as zero, scorer(address, 1) as one, gauge(address) as reader:
         assert reader.try_acquire()
