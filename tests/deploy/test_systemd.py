@@ -48,3 +48,8 @@ def test_the_store_is_in_the_state_directory() -> None:
         Path(document("systemd", "pathgauge.yaml")["store"]["path"]).parent
         == Path("/var/lib") / state
     )
+
+
+def test_the_metrics_of_the_process_stay_readable() -> None:
+    """Without /proc/stat, prometheus_client exports none of them."""
+    assert not re.search(r"^ProcSubset=", UNIT.read_text(), re.MULTILINE)
