@@ -1,8 +1,9 @@
 """New results as they are stored, as server-sent events.
 
-A stream ends after `MAX_STREAM_S`; browsers then connect again and name the last event that they
-have seen, so that nothing is left out. Each stream looks into the store once a second. Results of
-judges change a result that was sent already, and are not sent again.
+A stream ends after `MAX_STREAM_S`, and when the collector stops; browsers then connect again and
+name the last event that they have seen, so that nothing is left out. Each stream looks into the
+store once a second. Results of judges change a result that was sent already, and are not sent
+again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from functools import partial
 
 from starlette.requests import Request
@@ -68,21 +70,27 @@ class Events:
         except BaseException:
             self._streams[tenant] -= 1
             raise
+        state = request.scope.get("state", {})
+        stopping: asyncio.Event = state.get("stopping") or asyncio.Event()
         return _Stream(
-            self._stream(reading, wanted, first), partial(self._streams.subtract, [tenant])
+            self._stream(reading, wanted, first, stopping),
+            partial(self._streams.subtract, [tenant]),
         )
 
-    async def _stream(self, reading: Reading, wanted: Filter, row: int) -> AsyncIterator[bytes]:
+    async def _stream(
+        self, reading: Reading, wanted: Filter, row: int, stopping: asyncio.Event
+    ) -> AsyncIterator[bytes]:
         ends = time.monotonic() + MAX_STREAM_S
         yield _ALIVE
-        while time.monotonic() < ends:
+        while time.monotonic() < ends and not stopping.is_set():
             try:
                 page = await self._thread.run(partial(_read, reading, wanted, row))
             except (ProblemError, StoreError):  # busy, or being purged: look again
                 page = Page((), row)
             row = page.next or row
             yield b"".join(map(_event, page.results)) or _ALIVE
-            await asyncio.sleep(POLL_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), POLL_S)
 
 
 class _Stream(StreamingResponse):

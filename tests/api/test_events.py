@@ -84,9 +84,11 @@ def test_a_stream_continues_after_the_last_event_that_was_seen(collector: Collec
         assert next(events)["trace_id"] == missed
 
 
-def test_a_collector_with_open_streams_stops_in_time(collector: Collector) -> None:
-    with stream(collector):
+def test_a_collector_with_open_streams_stops_in_time_and_ends_them(collector: Collector) -> None:
+    with stream(collector) as events:
         assert collector.stop() == 0
+        assert list(events) == []
+    assert [line["event"] for line in collector.log() if line["level"] == "error"] == []
 
 
 def test_there_is_a_limit_on_streams(collector: Collector) -> None:

@@ -51,7 +51,7 @@ class HttpServer:
         for anything else.
 
         The names of a verified client certificate are in the state of the request, as
-        `client_names`.
+        `client_names`, and an event that is set when the server stops, as `stopping`.
         """
         self._endpoint = parse_endpoint(endpoint)
         self._port = self._endpoint.port
@@ -106,7 +106,7 @@ class _Server(uvicorn.Server):
         self._exiting = asyncio.Event()
         self._acceptor = Acceptor(
             lambda lost, once: _Connection(
-                config, self.server_state, lost, terms.on_invalid, once=once
+                config, self.server_state, lost, terms.on_invalid, self._exiting, once=once
             ),
             terms,
         )
@@ -159,10 +159,11 @@ class _Connection(H11Protocol):
         server_state: ServerState,
         lost: Callable[[], object],
         on_invalid: Callable[[InvalidRequest], None],
+        stopping: asyncio.Event,
         *,
         once: bool,
     ) -> None:
-        super().__init__(config, server_state, app_state={})
+        super().__init__(config, server_state, app_state={"stopping": stopping})
         self.conn = self._parser = StrictConnection(MAX_HEAD_BYTES)
         self._lost = lost
         self._on_invalid = on_invalid
