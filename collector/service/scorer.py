@@ -47,9 +47,10 @@ class Scorer:
         partition: Partition = WHOLE,
         *,
         named: Mapping[str, int] = MappingProxyType({}),
+        beyond: str = "senders are told to retry",
     ) -> None:
         """`named` is in each line of the log that is about this scorer, because a process may have
-        several.
+        several. `beyond` is what becomes of requests that it does not accept.
         """
         self.store = store
         self.judging = build_judging(plan, setup, self._on_judged)
@@ -60,6 +61,7 @@ class Scorer:
         self._setup = setup
         self._telemetry = telemetry
         self._named = named
+        self._beyond = beyond
 
     def connect(
         self,
@@ -166,15 +168,11 @@ class Scorer:
             reasons.append("the pipeline thread is not running")
         store = self.store.usage()
         if store.state != "ok":
-            reasons.append(
-                store.reason or "the store cannot be written to: senders are told to retry"
-            )
+            reasons.append(store.reason or f"the store cannot be written to: {self._beyond}")
         if self.pipeline.full:
-            reasons.append("open traces use up their memory: senders are told to retry")
+            reasons.append(f"open traces use up their memory: {self._beyond}")
         if self.requests.is_late():
-            reasons.append(
-                "scoring is further behind than store.max_backlog_age: senders are told to retry"
-            )
+            reasons.append(f"scoring is further behind than store.max_backlog_age: {self._beyond}")
         return reasons
 
     def _resume_judging(self, restored: Restored) -> None:

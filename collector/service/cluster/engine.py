@@ -218,8 +218,7 @@ class Cluster:
             self._gauge.call(lambda gauge: gauge.configure_failed())
 
     def stuck(self) -> list[str]:
-        gauge = None if self._gauge is None else self._gauge.gauge
-        return [] if gauge is None else gauge.stuck()
+        return [] if self._gauge is None else self._gauge.stuck()
 
     def inactive(self) -> list[str]:
         return [] if self._gauge is None else self._gauge.inactive()

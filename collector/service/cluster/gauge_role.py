@@ -24,6 +24,7 @@ from pathgauge.collector.service.publications import Arrived, Publications
 from pathgauge.collector.service.sink_calls import close, publish
 from pathgauge.collector.store import Progress, StoreError, Unread, Usage
 from pathgauge.collector.store.postgres import LockLostError
+from pathgauge.collector.store.postgres.connection import STATEMENT_S
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
 from pathgauge.collector.store.postgres.messages import Purge
 
@@ -38,6 +39,9 @@ UNREAD_S = 5.0
 """How often the publications that wait are counted."""
 IDLE_COMMIT_S = 30.0
 """The longest time without a commit. Retention runs with commits."""
+
+SILENT_S = STATEMENT_S + 15.0
+"""So long nothing takes while the database answers: statements end before."""
 
 Build = Callable[[InternalTelemetry, AgentRecords], Gauge]
 
@@ -72,7 +76,7 @@ class GaugeRole:
         self._commands: queue.SimpleQueue[Callable[[Gauge], None]] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gauge", daemon=True)
-        self._committed_at = time.monotonic()
+        self._committed_at = self._turned_at = time.monotonic()
 
     @property
     def alive(self) -> bool:
@@ -84,8 +88,13 @@ class GaugeRole:
         return self._database.usage()
 
     def unready(self) -> list[str]:
-        """The reasons for which this process can not publish."""
-        return [] if self.reason is None else [self.reason]
+        """The reasons for which this process can not publish; for any thread."""
+        return self._silence() if self.reason is None else [self.reason]
+
+    def stuck(self) -> list[str]:
+        """What keeps this process from publishing; for any thread."""
+        gauge = self.gauge
+        return (gauge.stuck() if gauge is not None else []) or self._silence()
 
     def inactive(self) -> list[str]:
         """The reasons for which this process does not publish, although it could."""
@@ -115,6 +124,13 @@ class GaugeRole:
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
+    def _silence(self) -> list[str]:
+        """A connection to a server that is stopped, but not gone, has no time limit."""
+        silent_s = time.monotonic() - self._turned_at
+        if silent_s < SILENT_S:
+            return []
+        return [f"PostgreSQL has not answered for {silent_s:.0f} s"]
+
     def _run(self) -> None:
         while not self._closed.is_set():
             self._closed.wait(self._try())
@@ -124,6 +140,7 @@ class GaugeRole:
         """Be the gauge as long as possible; returns the seconds until the next attempt. Whoever
         waits is not the gauge: another process may be it by then.
         """
+        self._turned_at = time.monotonic()
         try:
             is_gauge = self._database.try_acquire()
             if is_gauge:
@@ -168,6 +185,7 @@ class GaugeRole:
         self.takeovers += 1
         _log.info("this process is the gauge")
         while not is_lost.is_set():
+            self._turned_at = time.monotonic()
             is_closing = self._closed.is_set()
             if is_closing:
                 gauge.finish()

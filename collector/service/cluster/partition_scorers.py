@@ -72,7 +72,13 @@ class PartitionScorer:
             on_dropped=telemetry.turns_dropped.add,
         )
         self.scorer = Scorer(
-            plan, setup, telemetry, self.store, partition, named={"partition": partition.number}
+            plan,
+            setup,
+            telemetry,
+            self.store,
+            partition,
+            named={"partition": partition.number},
+            beyond="requests wait in Kafka",
         )
         config = plan.config
         self.scorer.connect(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 import pytest
 from prometheus_client import Metric
 from structlog.testing import capture_logs
@@ -101,6 +102,21 @@ def test_a_gauge_is_ready_again_after_postgresql_was_away(address: str) -> None:
         assert cut_connections(address) > 0
         assert until(lambda: role.takeovers >= 2)
         assert until(lambda: role.gauge is not None and not role.unready())
+
+
+def test_a_gauge_whose_database_does_not_answer_is_not_ready(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gauge_role, "SILENT_S", 1.0)
+    with process(address) as role, psycopg.connect(address) as other:
+        assert until(lambda: role.gauge is not None)
+        assert (role.unready(), role.stuck()) == ([], [])
+        other.execute("LOCK TABLE publications IN ACCESS EXCLUSIVE MODE")
+        [reason] = until(role.unready)
+        assert reason.startswith("PostgreSQL has not answered for ")
+        assert role.stuck() != []
+        other.commit()
+        assert until(lambda: not role.unready())
 
 
 def test_a_process_without_its_database_is_not_the_gauge(
