@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from random import randbytes
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -224,6 +225,12 @@ def test_a_file_that_another_user_left_is_named_with_its_owner(
         f"store.path: found {left} of user {ordinary_user}, expected a file that user"
         f" {ordinary_user} can read and write"
     )
+
+
+def test_a_store_whose_folder_was_removed_can_be_closed(live: Live, tmp_path: Path) -> None:
+    store = live().store
+    rmtree(tmp_path / "data")
+    store.close()
 
 
 def test_only_this_user_can_read_the_files(live: Live, tmp_path: Path) -> None:

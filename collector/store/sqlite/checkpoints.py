@@ -163,12 +163,13 @@ class Checkpoints:
         return f"{status.st_mtime_ns} {status.st_size}"
 
     def _write(self, state: str) -> None:
-        descriptor = files.open_private(self._state)
         try:
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, state.encode(), 0)
-            os.fsync(descriptor)
+            descriptor = files.open_private(self._state)
+            try:
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, state.encode(), 0)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             _log.warning("the state of the database cannot be noted", error=str(error))
-        finally:
-            os.close(descriptor)
