@@ -219,15 +219,19 @@ def free_bytes(folder: Path) -> int:
 
 def _check_owner(folder: Path) -> None:
     """Another user may have run a command on the store, such as root."""
-    if not os.access(folder, os.W_OK, effective_ids=True):
+    if not _may(folder, os.W_OK):
         return  # that is said of the folder
     for name in ("lock", DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
         path = folder / name
-        if path.exists() and not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+        if path.exists() and not _may(path, os.R_OK | os.W_OK):
             raise StoreError(
                 f"store.path: found {path} of user {path.stat().st_uid}, expected a file that user"
                 f" {os.geteuid()} can read and write"
             )
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _make_private(folder: Path) -> None:
