@@ -91,8 +91,9 @@ def routes(
                 time.time(),
                 trace_url,
                 dashboard_url,
-                takes_feedback=intake is not None,
+                answerable=intake.tenants if intake is not None else (),
                 search_until=0.0 if _is_live(request) else time.monotonic() + SEARCH_S,
+                has_tenants=authorization.tenant_of is not None,
             )
             has_sign_out = not authorization.is_open
             try:
@@ -135,6 +136,7 @@ def _page(request: Request, page: Page, visit: Visit, has_sign_out: bool) -> Res
         **page.values,
         now=visit.now,
         tenant=visit.tenant,
+        listed=visit.listed,
         has_sign_out=has_sign_out,
         is_standby=visit.sources.is_standby(),
     )

@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pathgauge.collector.api import reading
 from pathgauge.collector.api.authorization import Authorization, UnauthorizedError
 from pathgauge.collector.api.feedback import FeedbackIntake
 from pathgauge.collector.api.feedback_models import Given
@@ -22,6 +21,7 @@ from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.web import answers, links
 from pathgauge.collector.web.forms import fields_of, has_own_origin, uses_https
+from pathgauge.collector.web.result import stored_result
 
 RATER_COOKIE = "pathgauge_rater"
 MAX_AGE_S = 365 * 86_400
@@ -66,20 +66,16 @@ async def _take(
     rater = request.cookies.get(RATER_COOKIE, "")[:_MAX_RATER_CHARS]
     rater = rater or secrets.token_urlsafe(_RATER_BYTES)
     wanted = request.query_params.get("tenant") if tenant is None else tenant
-    trace_id, span_id = request.path_params["trace_id"], request.path_params["span_id"]
     given = Given(
-        trace_id=trace_id,
-        span_id=span_id,
+        trace_id=request.path_params["trace_id"],
+        span_id=request.path_params["span_id"],
         thumb=cast(Literal["up", "down"], fields.get("thumb")),
         comment=fields.get("comment") or None,
         rater=rater,
     )
 
     def take() -> str:
-        found = reading.stored(sources, wanted, trace_id, span_id)
-        if len(found) != 1:
-            raise ProblemError(404, "No such result is stored.")
-        [(stored, _)] = found
+        stored, _ = stored_result(sources, wanted, request.path_params)
         intake.take(given.answer(stored.tenant, "ui", secrets.token_hex(_RATER_BYTES)))
         return links.result(stored.trace_id, stored.span_id, stored.tenant)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
@@ -13,10 +14,14 @@ from pathgauge.collector.core.curation.kept import observed_in
 from pathgauge.collector.core.curation.proposal import MIN_RUNS, Proposal, propose
 from pathgauge.collector.core.curation.written import document, said
 from pathgauge.collector.core.feedback.opinion import NOBODY
+from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.evidence import table as evidence_rows
 from pathgauge.collector.store.queries.feedback import opinions
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.results import find
+from pathgauge.collector.store.queries.stored_result import StoredResult
+from pathgauge.collector.store.schema import name_of
+from pathgauge.collector.store.sql import Connection
 from pathgauge.collector.web import answers, links
 from pathgauge.collector.web.visit import Page, Visit
 
@@ -29,6 +34,8 @@ _MAX_FACTS = 200
 
 class _Found(NamedTuple):
     scenario_id: str
+    """As it was asked for; it may be cut."""
+    tenant: str
     runs: int
     """The kept runs that may be learned from."""
     proposal: Proposal | None
@@ -55,7 +62,8 @@ def proposal(visit: Visit) -> Page:
             "further_facts": len(found.proposal.facts) - len(facts),
             "said": list(said(found.proposal.people)),
             "text": document(found.proposal),
-            "file_link": links.proposal_file(found.scenario_id, visit.query.get("tenant", "")),
+            "file_link": links.proposal_file(found.scenario_id, found.tenant),
+            "examples_tenant": visit.listed(found.tenant),
         },
     )
 
@@ -79,34 +87,48 @@ def proposal_file(visit: Visit) -> Response:
 
 def _found(visit: Visit) -> _Found:
     scenario_id = visit.query.get("scenario", "")
-    observed = [
-        one
-        for one in _kept(visit, scenario_id)
-        if one is not None and one.invocation.scenario_id == scenario_id
-    ]
-    groups: list[Group] = grouped(observed, all_scenarios=True).groups
-    if not groups:
-        return _Found(scenario_id, 0, None)
-    return _Found(scenario_id, len(groups[0].turns[0]), propose(groups[0]))
-
-
-def _kept(visit: Visit, scenario_id: str) -> Iterator[Observed | None]:
-    """The newest runs with evidence, of one tenant."""
+    tenant = visit.shown_tenant or ""
     reading = visit.sources.reading
     if reading is None or not scenario_id:
-        return
-    wanted = Filter(tenant=visit.shown_tenant, scenario=scenario_id)
+        return _Found(scenario_id, tenant, 0, None)
     with reading() as connection:
-        page = find(connection, wanted, MAX_RUNS)
-        runs = [one for one in page.results if one.session is None]
-        if len({one.tenant for one in runs}) > 1:
-            raise ProblemError(422, "tenant: found runs of several, expected one")
-        people = opinions(connection, runs, visit.sources.verdict_rules)
-        calls = 0
-        for one in runs:
-            evidence = evidence_rows.find(connection, one.key)
-            calls += 0 if evidence is None else len(evidence.invocation.tool_calls)
-            if calls > _MAX_CALLS:
-                return
-            opinion = people.get(one.key, NOBODY)
-            yield None if evidence is None else observed_in(evidence, opinion)
+        runs = _newest(connection, visit.shown_tenant, scenario_id)
+        kept = list(_kept(connection, runs, visit.sources.verdict_rules))
+    tenant = runs[0].tenant if runs else tenant
+    # Scenarios whose ids have the same beginning are several groups: the first is the largest.
+    named = [one for one in kept if one.invocation.scenario_id is not None]
+    groups: list[Group] = grouped(named, all_scenarios=True).groups
+    if not groups:
+        return _Found(scenario_id, tenant, 0, None)
+    return _Found(scenario_id, tenant, len(groups[0].turns[0]), propose(groups[0]))
+
+
+def _newest(connection: Connection, tenant: str | None, scenario_id: str) -> list[StoredResult]:
+    """The newest runs of a scenario, of one tenant."""
+    # The results and the list of ids without a reference hold only the beginning of long ids.
+    wanted = Filter(tenant=tenant, scenario=name_of(scenario_id))
+    found = find(connection, wanted, MAX_RUNS).results
+    tenants = {one.tenant for one in found}
+    if len(tenants) > 1 and "" in tenants:  # links name the tenant, unless it has no name
+        found = find(connection, replace(wanted, tenant=""), MAX_RUNS).results
+    elif len(tenants) > 1:
+        raise ProblemError(422, "tenant: found runs of several, expected one")
+    return [one for one in found if one.session is None]
+
+
+def _kept(
+    connection: Connection, runs: Sequence[StoredResult], rules: VerdictRules
+) -> Iterator[Observed]:
+    """What is kept of the runs, as far as it is kept in full."""
+    people = opinions(connection, runs, rules)
+    calls = 0
+    for one in runs:
+        evidence = evidence_rows.find(connection, one.key)
+        if evidence is None:
+            continue
+        calls += len(evidence.invocation.tool_calls)
+        if calls > _MAX_CALLS:
+            return
+        observed = observed_in(evidence, people.get(one.key, NOBODY))
+        if observed is not None:
+            yield observed

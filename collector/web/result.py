@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from starlette.responses import Response
 from pathgauge.collector.api import conversations, feedback, models, reading
 from pathgauge.collector.api.feedback_models import GivenAnswer
 from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evidence.comparison import alignments, value_text
 from pathgauge.collector.core.evidence.evidence import Evidence
 from pathgauge.collector.core.references.export_native import to_yaml
@@ -71,11 +72,11 @@ def result(visit: Visit) -> Page:
         "evidence": evidence,
         "here": links.result(stored.trace_id, stored.span_id, stored.tenant),
         "scenario_link": links.scenario(stored.agent, stored.scenario_id, stored.tenant),
-        "similar_link": _similar(explained),
+        "similar_link": _similar(visit, explained),
         "trace_link": _trace_link(visit, stored),
         "reference_link": links.recorded(stored.trace_id, stored.span_id, stored.tenant),
         "feedback_link": links.feedback(stored.trace_id, stored.span_id, stored.tenant),
-        "takes_feedback": visit.takes_feedback,
+        "takes_feedback": stored.tenant in visit.answerable,
         "people": _people(visit, stored),
     }
     if evidence is not None:
@@ -146,9 +147,14 @@ def reference_file(visit: Visit) -> Response:
 
 
 def _found(visit: Visit) -> tuple[StoredResult, Evidence | None]:
-    found = reading.stored(
-        visit.sources, visit.shown_tenant, visit.path["trace_id"], visit.path["span_id"]
-    )
+    return stored_result(visit.sources, visit.shown_tenant, visit.path)
+
+
+def stored_result(
+    sources: Sources, tenant: str | None, path: Mapping[str, str]
+) -> tuple[StoredResult, Evidence | None]:
+    """The result that an address means. Raises `ProblemError` unless there is exactly one."""
+    found = reading.stored(sources, tenant, path["trace_id"], path["span_id"])
     # Addresses of the pages name the tenant, unless it has no name.
     found = [one for one in found if not one[0].tenant] or found
     if not found:
@@ -163,12 +169,15 @@ def _people(visit: Visit, stored: StoredResult) -> Sequence[GivenAnswer]:
     return feedback.given_about(visit.sources, stored)[:MAX_ANSWERS]
 
 
-def _similar(result: models.Result) -> str | None:
+def _similar(visit: Visit, result: models.Result) -> str | None:
     """The results that failed in the same way."""
     if result.signature is None:
         return None
     return links.results_of(
-        result.agent, result.scenario_id, result.tenant, signature=result.signature
+        result.agent,
+        result.scenario_id,
+        visit.listed(result.tenant),
+        signature=result.signature,
     )
 
 

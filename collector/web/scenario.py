@@ -73,11 +73,11 @@ def scenario(visit: Visit) -> Page:
             "turns": [] if reference is None else list(map(_turn, reference.turns)),
             "behaviours": found.behaviours[:BEHAVIOURS],
             "more_behaviours": max(0, len(found.behaviours) - BEHAVIOURS),
-            "results_link": _all_results(series),
-            "failed_link": _all_results(series, verdict="failed"),
+            "results_link": _all_results(visit, series),
+            "failed_link": _all_results(visit, series, verdict="failed"),
             "dashboard_link": visit.dashboard_url
             and links.dashboard(visit.dashboard_url, labels.agent, labels.scenario),
-            "results_of": lambda **query: _results(series, **query),
+            "results_of": lambda **query: _results(visit, series, **query),
             "is_other": series.scenario == OTHER,
             "in_memory": visit.sources.reading is None,
         },
@@ -89,16 +89,17 @@ def _failures(visit: Visit, series: Series) -> models.Clusters:
     return reading.clusters(visit.sources, visit.tenant, query)
 
 
-def _results(series: Series, **query: str | None) -> str:
-    return links.results_of(series.agent, series.scenario, series.tenant, **query)
+def _results(visit: Visit, series: Series, **query: str | None) -> str:
+    tenant = visit.listed(series.tenant)
+    return links.results_of(series.agent, series.scenario, tenant, **query)
 
 
-def _all_results(series: Series, **query: str | None) -> str:
+def _all_results(visit: Visit, series: Series, **query: str | None) -> str:
     """Without a scenario: the results of all scenarios of the agent."""
     if series.scenario:
-        return _results(series, **query)
+        return _results(visit, series, **query)
     agent = series.agent or links.NO_NAME
-    return links.results(agent=agent, tenant=series.tenant, **query)
+    return links.results(agent=agent, tenant=visit.listed(series.tenant), **query)
 
 
 def _turn(turn: ReferenceTurn) -> ExpectedTurn:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.responses import Response
 
 from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.web.links import NO_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +29,26 @@ class Visit:
     """The page of a trace in its backend, with a place for the id."""
     dashboard_url: str | None = None
     """The dashboard of an agent in a scenario, with places for their names."""
-    takes_feedback: bool = False
-    """Whether people can say here whether a run was good."""
+    answerable: Collection[str] = ()
+    """The tenants of whose runs people can say here whether they were good."""
     search_until: float = 0.0
     """Until then, on the monotonic clock, a search that has found nothing goes on."""
     resumed: str | None = None
     """The cursor at which it goes on."""
+    has_tenants: bool = False
+    """Whether tenants are configured."""
 
     @property
     def shown_tenant(self) -> str | None:
         """The tenant whose data is wanted: a reader may choose one."""
         return self.query.get("tenant") if self.tenant is None else self.tenant
+
+    def listed(self, tenant: str) -> str:
+        """The tenant in a link to the list of results, which shows all tenants without one. The
+        one without a name is named only if it may have others beside it: runs from a time before
+        tenants were configured.
+        """
+        return tenant or (NO_NAME if self.has_tenants else "")
 
 
 @dataclass(frozen=True, slots=True)

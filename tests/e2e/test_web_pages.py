@@ -35,6 +35,7 @@ STATIC = {
     "filtered": "/results?verdict=failed&criterion=latency",
     "scenario": "/scenario?agent=support&scenario=refund-order",
     "references": "/references",
+    "proposal": "/references/proposal?scenario=track-parcel",
 }
 
 

@@ -39,6 +39,7 @@ def browsed(folder: Path, **configuration: Any) -> Iterator[Collector]:
     settings = {
         "references": [str(CONFIG.parent / "references" / "*.yaml")],
         "store": {},
+        "evidence": {"keep": "all"},
         "criteria": {
             "tool_trajectory_avg_score": 1.0,
             "tool_trajectory_f1": 0.9,
@@ -65,6 +66,7 @@ def send(collector: Collector) -> int:
         for script in release.scripts * RUNS
     ]
     turns += [turn(script, "concierge", "3.1.0") for script in CONCIERGE.release.scripts * RUNS]
+    turns.append(turn(_STRANGE, "W" * 80, "1"))
     turns += [turn(_STRANGE, "support", f"2.6 {HOSTILE}"), turn(_UNKNOWN, HOSTILE, "1")]
     for spans in turns:
         assert collector.post("/v1/traces", otlp(spans))[0] == 200

@@ -34,9 +34,16 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
         yield store
 
 
-def pages(store: SqliteStore, authorization: Authorization | None = None) -> TestClient:
+TENANTS = frozenset({"", "north", "south"})
+
+
+def pages(
+    store: SqliteStore,
+    authorization: Authorization | None = None,
+    tenants: frozenset[str] = TENANTS,
+) -> TestClient:
     found, allowed = sources(store._folder), authorization or Authorization(None, None)
-    intake = FeedbackIntake(store.record_feedback, frozenset({"", "north", "south"}))
+    intake = FeedbackIntake(store.record_feedback, tenants)
     own = routes(found, allowed, QueryThread(found.is_busy), intake=intake)
     app = create_app(CollectorRegistry(), readers=allowed.readers, with_own_authorization=own)
     return TestClient(app, base_url=ORIGIN, follow_redirects=False)
@@ -80,6 +87,14 @@ def test_where_no_feedback_is_taken_there_are_no_buttons(store: SqliteStore) -> 
     assert click(browser) == 404
 
 
+def test_there_are_no_buttons_about_runs_of_tenants_that_are_not_configured_any_more(
+    store: SqliteStore,
+) -> None:
+    browser = pages(store, tenants=frozenset({"north"}))
+    assert "Good run" not in browser.get(PAGE).text
+    assert "Good run" in browser.get(OF_NORTH).text
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
 def test_another_site_cannot_answer(store: SqliteStore, origin: str) -> None:
     assert click(pages(store), origin=origin) == 403
@@ -94,6 +109,22 @@ def test_a_form_without_a_thumb_is_refused(store: SqliteStore, thumb: str) -> No
 
 def test_an_unknown_result_is_refused(store: SqliteStore) -> None:
     assert click(pages(store), f"/results/{trace_id('x')}/{span_id('x')}") == 404
+
+
+def test_of_several_tenants_the_one_without_a_name_is_answered_about_as_its_page_is_shown(
+    store: SqliteStore,
+) -> None:
+    commit(store, [evaluation("a", tenant=name) for name in ("north", "south")])
+    browser = pages(store)
+    assert "Good run" in browser.get(PAGE).text
+    assert click(browser) == 303
+    assert said(store) == [("", "thumbs_up")]
+
+
+def test_a_run_of_several_tenants_is_answered_about_only_with_a_tenant(store: SqliteStore) -> None:
+    commit(store, [evaluation("n", tenant="south")])
+    assert click(pages(store), OF_NORTH) == 409
+    assert said(store, "n") == []
 
 
 def test_a_tenant_answers_about_its_own_results(store: SqliteStore, tmp_path: Path) -> None:

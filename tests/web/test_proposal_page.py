@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 from starlette.testclient import TestClient
 
+from pathgauge.collector.core.evaluations.label_values import label_value
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store.evidence.table import EvidencePolicy
+from pathgauge.collector.testing import trace_id
 from support.answered import answer, given
 from support.api_client import sources
 from support.evaluated import commit, evaluation, opened
 from support.sessions import session
 from support.web_client import site, text_of
 
+LONG = "Where is my parcel? " * 12
 PAGE, FILE = "/references/proposal", "/references/proposal/reference.yaml"
 
 
@@ -28,9 +33,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
         for tenant in ("north", "south")
         for n in range(12)
     ]
+    long = [evaluation(f"l{n}", "passed", scenario=LONG, matched=False) for n in range(12)]
+    mixed = [
+        evaluation(f"m{tenant}{n}", "passed", scenario="mixed", tenant=tenant, matched=False)
+        for tenant in ("", "north")
+        for n in range(12 if tenant else 14)
+    ]
     with opened(folder, EvidencePolicy(keep="all")) as store:
         talk = session("30", "talk", scenario="new")
-        commit(store, [*runs, odd, *few, *shared, talk])
+        commit(store, [*runs, odd, *few, *shared, *long, *mixed, talk])
         commit(store, given(*(answer(f"{n}", "up") for n in range(3)), answer("29", "down")))
     return site(sources(folder, unknown=[UnknownScenario("", "new", (), 31)]))
 
@@ -70,6 +81,38 @@ def test_runs_of_several_tenants_are_not_mixed(pages: TestClient) -> None:
     assert "Learned from 12 of 12" in text_of(
         pages.get(f"{PAGE}?scenario=shared&tenant=north").text
     )
+
+
+def test_runs_without_a_tenant_are_those_of_a_link_without_one(pages: TestClient) -> None:
+    page = text_of(pages.get(f"{PAGE}?scenario=mixed").text)
+    assert "Learned from 14 of 14 kept runs" in page
+
+
+@pytest.mark.parametrize("name", [LONG, LONG[:200], label_value(LONG)])
+def test_a_long_scenario_id_is_found_by_what_lists_and_metrics_show_of_it(
+    pages: TestClient, name: str
+) -> None:
+    page = text_of(pages.get(PAGE, params={"scenario": name}).text)
+    assert "Learned from 12 of 12 kept runs" in page
+    assert yaml.safe_load(pages.get(FILE, params={"scenario": name}).text)["scenario"] == LONG
+
+
+def test_examples_of_what_was_left_out_stay_with_the_tenant(tmp_path: Path) -> None:
+    made = [
+        evaluation(
+            f"{n}",
+            "passed" if n else "stopped",
+            scenario="new",
+            tenant="north",
+            matched=False,
+        )
+        for n in range(30)
+    ]
+    with opened(tmp_path, EvidencePolicy(keep="all")) as store:
+        commit(store, made)
+    page = site(sources(tmp_path)).get(f"{PAGE}?scenario=new").text
+    assert f'href="/results?trace_id={trace_id("0")}&amp;tenant=north"' in page
+    assert f'href="{FILE}?scenario=new&amp;tenant=north"' in page
 
 
 def test_another_file_does_not_exist(pages: TestClient) -> None:

@@ -161,6 +161,21 @@ def test_a_reader_sees_the_data_of_all_tenants(pages: TestClient) -> None:
     assert pages.get(f"{path_of(OF_SOUTH)}?tenant=north").status_code == 404
 
 
+def test_links_of_runs_from_before_tenants_were_configured_lead_to_these_runs(
+    tmp_path: Path,
+) -> None:
+    own, other = evaluation("old"), evaluation("n", tenant="north")
+    with opened(tmp_path / "store") as store:
+        commit(store, [own, other], time.time())
+    pages = site(sources(tmp_path / "store"), with_tokens(tmp_path))
+    sign_in(pages, READER)
+    for page in ("/", SCENARIO, path_of(own)):
+        lists = re.findall(r'href="(/results\?[^"]*agent=support[^"]*)"', pages.get(page).text)
+        found = [pages.get(html.unescape(one)).text for one in lists]
+        assert {(path_of(own) in one) + 2 * (path_of(other) in one) for one in found} <= {1, 2}
+        assert any(path_of(own) in one for one in found)
+
+
 def test_the_cookie_of_a_reader_opens_the_pages_of_operators_too(pages: TestClient) -> None:
     assert pages.get("/metrics").status_code == 401
     sign_in(pages, SOUTH)
