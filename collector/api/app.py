@@ -16,7 +16,7 @@ from pathgauge.collector.api.feedback import FeedbackIntake
 from pathgauge.collector.api.openapi import document
 from pathgauge.collector.api.posting import PATH as FEEDBACK, Posting
 from pathgauge.collector.api.problems import NOT_A_GAUGE, STANDBY, ProblemError, answered, response
-from pathgauge.collector.api.queries import parameters
+from pathgauge.collector.api.queries import read
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
 
@@ -79,7 +79,7 @@ def _handler(
 ) -> Handler:
     async def answer(request: Request) -> Response:
         tenant = authorized(authorization, request)
-        query = endpoint.query.model_validate(parameters(request))
+        query = read(endpoint.query, request, tenant)
 
         def encoded() -> bytes:
             if endpoint.of_gauge and sources.is_standby():

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from pathgauge.collector.api.authorization import Authorization, authorized
 from pathgauge.collector.api.problems import ProblemError, answered
-from pathgauge.collector.api.queries import EventQuery, parameters
+from pathgauge.collector.api.queries import EventQuery, read
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.reading import result_of
 from pathgauge.collector.api.sources import Sources
@@ -56,7 +56,7 @@ class Events:
 
     async def _answer(self, request: Request) -> Response:
         tenant = authorized(self._authorization, request)
-        wanted = EventQuery.model_validate(parameters(request)).filter(tenant)
+        wanted = read(EventQuery, request, tenant).filter(tenant)
         reading = self._sources.reading
         if reading is None:
             raise ProblemError(503, "store: memory keeps no results")

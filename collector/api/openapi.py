@@ -57,6 +57,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     names = re.findall(r"{(\w+)}", endpoint.path)
     errors = {
         "401": "No valid token",
+        "403": "Another tenant than that of the token, or an unknown host name",
         "404": "Not stored",
         "409": "Several tenants have it, or no results are kept",
         "422": "Invalid parameters",

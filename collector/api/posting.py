@@ -15,7 +15,13 @@ from starlette.responses import Response
 from pathgauge.collector.api.authorization import Authorization, authorized
 from pathgauge.collector.api.feedback import FeedbackIntake
 from pathgauge.collector.api.feedback_models import Given, Recorded
-from pathgauge.collector.api.problems import EXPECTED, ProblemError, answered, problem_of
+from pathgauge.collector.api.problems import (
+    EXPECTED,
+    OTHER_TENANT,
+    ProblemError,
+    answered,
+    problem_of,
+)
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.core.otlp.json_types import json_type
 
@@ -55,7 +61,7 @@ class Posting:
         tenant = authorized(self._authorization, request)
         given = Given.model_validate(await _json_body(request))
         if tenant is not None and given.tenant not in (None, tenant):
-            raise ProblemError(403, "tenant: found another tenant than that of the token")
+            raise ProblemError(403, OTHER_TENANT)
         owner = (given.tenant or "") if tenant is None else tenant
         answer = given.answer(owner, "api", uuid.uuid4().hex)
         outcome = await self._thread.run(lambda: intake.take(answer))

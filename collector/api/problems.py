@@ -14,6 +14,7 @@ from pathgauge.collector.store.queries.reading import QueryTooSlowError
 from pathgauge.collector.store.queries.traces import AmbiguousTraceError
 
 SEVERAL_TENANTS = "several tenants have this trace: name one of them with `tenant`"
+OTHER_TENANT = "tenant: found another tenant than that of the token"
 STANDBY = (
     "This process is a standby, and only the gauge knows this: ask the process of the role gauge"
     " whose /activez answers 200."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
-from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.problems import OTHER_TENANT, ProblemError
 from pathgauge.collector.core.documents.quantities import parse_duration
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.failures import Category
@@ -71,6 +71,9 @@ class Query(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+QueryT = TypeVar("QueryT", bound=Query)
 
 
 class TraceQuery(Query):
@@ -210,6 +213,17 @@ class ReferenceQuery(Query):
     """Whose reference is wanted."""
 
     scenario: str = Field(max_length=_MAX_CHARS)
+
+
+def read(model: type[QueryT], request: Request, tenant: str | None) -> QueryT:
+    """The checked parameters of a request with the token of this tenant; `None`: of a reader.
+    Raises `ValidationError` and `ProblemError`.
+    """
+    query = model.model_validate(parameters(request))
+    # An answer about the tenant of the token would be taken for one about the other tenant.
+    if tenant is not None and (getattr(query, "tenant", None) or tenant) != tenant:
+        raise ProblemError(403, OTHER_TENANT)
+    return query
 
 
 def parameters(request: Request) -> dict[str, str]:

@@ -306,10 +306,35 @@ def test_a_token_opens_what_belongs_to_it(
     assert shown is (sees and path not in WITHOUT_NAMES)
 
 
-def test_a_tenant_cannot_ask_for_another(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/results",
+        f"/results/{OF_NORTH.invocation.trace_id}",
+        f"/results/{OF_NORTH.invocation.trace_id}/{OF_NORTH.invocation.span_id}",
+        f"/traces/{OF_NORTH.invocation.trace_id}",
+        "/clusters",
+        "/versions",
+        "/verdict?agent=support&version=1&against=2",
+        "/shadow?agent=support",
+        "/drift",
+        f"/feedback?trace_id={OF_NORTH.invocation.trace_id}",
+        "/agreement",
+        "/events",
+    ],
+)
+def test_a_tenant_cannot_ask_for_another(folder: Path, tmp_path: Path, path: str) -> None:
     api = client(sources(folder), with_tokens(tmp_path))
-    found = get(api, "/results?tenant=north", authorization=f"Bearer {SOUTH}")
-    assert [one["tenant"] for one in found["results"]] == ["south"]
+    address = f"{PREFIX}{path}{'&' if '?' in path else '?'}tenant="
+    headers = {"authorization": f"Bearer {SOUTH}"}
+    for other in ("north", "nobody"):
+        answer = api.get(address + other, headers=headers)
+        assert (answer.status_code, answer.json()["detail"]) == (
+            403,
+            "tenant: found another tenant than that of the token",
+        )
+    own = api.get(f"{PREFIX}/results?tenant=south", headers=headers).json()["results"]
+    assert [one["tenant"] for one in own] == ["south"]
 
 
 def test_a_wrong_header_is_not_saved_by_a_cookie(folder: Path, tmp_path: Path) -> None:

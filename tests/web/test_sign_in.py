@@ -184,6 +184,21 @@ def test_the_cookie_of_a_reader_opens_the_pages_of_operators_too(pages: TestClie
     assert pages.get("/metrics").status_code == 200
 
 
+def test_pages_of_operators_are_not_offered_to_tenants(pages: TestClient) -> None:
+    sign_in(pages, SOUTH)
+    assert 'href="/metrics"' not in pages.get("/").text
+    sign_in(pages, READER)
+    assert 'href="/metrics"' in pages.get("/").text
+
+
+def test_an_address_without_a_page_is_not_found_whatever_the_token(pages: TestClient) -> None:
+    for token in ("", SOUTH, READER):
+        sign_in(pages, token)
+        assert pages.get("/nowhere").status_code == 404
+        answer = pages.get("/api/v1/nowhere")
+        assert (answer.status_code, answer.json()["title"]) == (404, "Not Found")
+
+
 @pytest.mark.parametrize("path", ["/", f"{SCENARIO}&x=%22%3E%3Cscript%3E"])
 def test_a_link_of_another_site_is_asked_again_from_here(pages: TestClient, path: str) -> None:
     answer = pages.get(ORIGIN + path, headers={"sec-fetch-site": "cross-site"})

@@ -82,17 +82,20 @@ def create_app(
     return pages if readers is None else _for_readers(pages, readers, with_own_authorization)
 
 
-def _for_readers(pages: ASGIApp, readers: TokenFile, others: Sequence[Route]) -> ASGIApp:
-    """Ask for a token on all pages except the probes and `others`."""
+def _for_readers(pages: Starlette, readers: TokenFile, others: Sequence[Route]) -> ASGIApp:
+    """Ask for a token on all pages except the probes and `others`. An address without a page is
+    not found, whatever the token: a tenant's token, for instance, is valid, and opens no page here.
+    """
+    guarded = [route for route in pages.routes if route not in others]
 
-    def is_open(scope: Scope) -> bool:
-        return scope["path"] in OPEN_PATHS or any(
-            route.matches(scope)[0] is not Match.NONE for route in others
+    def needs_token(scope: Scope) -> bool:
+        return scope["path"] not in OPEN_PATHS and any(
+            route.matches(scope)[0] is not Match.NONE for route in guarded
         )
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        answer = pages
-        if scope["type"] == "http" and not is_open(scope):
+        answer: ASGIApp = pages
+        if scope["type"] == "http" and needs_token(scope):
             token = token_of(scope)
             if token is None or not readers.holds(token):
                 answer = PlainTextResponse(
