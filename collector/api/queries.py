@@ -46,6 +46,14 @@ def parse_time(value: object) -> float:
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
+def _time(value: object) -> float:
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        expected = {"expected": str(error)}
+        raise PydanticCustomError("time", "Input should be {expected}", expected) from None
+
+
 _TIME_SCHEMA: dict[str, Json] = {
     "anyOf": [
         {"type": "string", "pattern": "^([0-9]{1,6}(ms|[smhd])){1,4}$"},
@@ -53,7 +61,7 @@ _TIME_SCHEMA: dict[str, Json] = {
     ],
     "examples": ["1h", "2026-11-23T03:00:00Z"],
 }
-Time = Annotated[float | None, BeforeValidator(parse_time), WithJsonSchema(_TIME_SCHEMA)]
+Time = Annotated[float | None, BeforeValidator(_time), WithJsonSchema(_TIME_SCHEMA)]
 Name = Annotated[str | None, Field(max_length=_MAX_CHARS)]
 
 

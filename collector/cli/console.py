@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 import typer
+
+_NOT_REPLACEABLE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS, errno.EXDEV})
+"""A file may be writable, and its folder not, or it is mounted by itself into a container."""
 
 
 def print_messages(lines: Iterable[str]) -> None:
@@ -15,11 +22,32 @@ def print_messages(lines: Iterable[str]) -> None:
 
 
 def write_result(text: str, output: Path | None) -> None:
-    """Write `text` to the file, or to standard output when `output` is None."""
+    """Write `text` to the file, or to standard output when `output` is None. A file is never half
+    written: a running collector reads references as soon as they change.
+    """
     if output is None:
         typer.echo(text, nl=False)
-    else:
+    elif output.exists() and not output.is_file():  # a pipe or a device
         output.write_text(text, encoding="utf-8")
+    else:
+        _replace(output, text)
+
+
+def _replace(output: Path, text: str) -> None:
+    file = output.resolve()
+    # No pattern of references matches the name.
+    new = file.with_name(f".{file.name[:200]}.{os.getpid()}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        if file.exists():
+            shutil.copymode(file, new)
+        new.replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        if error.errno not in _NOT_REPLACEABLE or not file.exists():
+            raise OSError(error.errno, error.strerror, str(output)) from None
+        file.write_text(text, encoding="utf-8")
 
 
 def refuse_to_replace(output: Path | None, force: bool) -> None:

@@ -113,6 +113,15 @@ def test_runs_of_several_tenants_are_not_mixed(run: Run, source: Sequence[object
     assert "found results of north, rated, south, expected one: give --tenant" in result.stderr
 
 
+def test_a_tenant_without_a_name_is_written_as_an_empty_text(tmp_path: Path, run: Run) -> None:
+    configuration = tmp_path / "pathgauge.yaml"
+    configuration.write_text(json.dumps({"store": {"path": "data"}}))
+    with opened(tmp_path / "data") as opened_store:
+        commit(opened_store, [evaluation(name, tenant=name) for name in ("", "north")], time.time())
+    result = run("curate", "--config", configuration, "--yes")
+    assert 'found results of "", north, expected one: give --tenant' in result.stderr
+
+
 def test_references_are_checked_against_kept_runs(
     run: Run, source: Sequence[object], store: Path
 ) -> None:

@@ -90,7 +90,7 @@ def of_source(
     missing: Counter[str] = Counter()
     runs = (one for one in newest(source, query, sys.maxsize) if one.session is None)
     found = list(islice(runs, limit))
-    tenants = sorted({one.tenant for one in found})
+    tenants = sorted({one.tenant or '""' for one in found})
     if len(tenants) > 1:  # references of one tenant must not hold what another one sent
         raise SourceError(f"found results of {', '.join(tenants)}, expected one: give --tenant")
     for number, result in enumerate(found):

@@ -87,9 +87,13 @@ def _refuse_several_tenants(connection: Connection, trace_id: str) -> None:
     names = sorted({name for (name,) in found} or _of_heads(connection, trace_id))
     if len(names) > 1:
         raise AmbiguousTraceError(
-            f"trace {trace_id}: found it for the tenants {', '.join(names)}, expected the name of"
+            f"trace {trace_id}: found it for the tenants {_list(names)}, expected the name of"
             " one of them"
         )
+
+
+def _list(tenants: Iterable[str]) -> str:
+    return ", ".join(name or '""' for name in tenants)
 
 
 def _of_heads(connection: Connection, trace_id: str) -> set[str]:

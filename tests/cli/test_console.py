@@ -1,0 +1,64 @@
+"""Files that commands write."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pathgauge.collector.cli.console import write_result
+
+
+def test_a_file_is_replaced_as_a_whole_with_its_mode_and_behind_its_link(tmp_path: Path) -> None:
+    file, link = tmp_path / "refs.yaml", tmp_path / "link.yaml"
+    file.write_text("scenario: old\n")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    with file.open() as opened:
+        write_result("scenario: new\n", link)
+        assert opened.read() == "scenario: old\n"  # who has opened it reads it to its end
+    assert (file.read_text(), link.is_symlink()) == ("scenario: new\n", True)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert sorted(tmp_path.iterdir()) == [link, file]
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "refs.yaml"
+    file.write_text("scenario: old\n")
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_result("scenario: new\n", file)
+    assert file.read_text() == "scenario: old\n"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_that_is_mounted_by_itself_is_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "refs.yaml"
+    file.write_text("scenario: old\n")
+
+    def busy(*_: object) -> None:
+        raise OSError(16, "Device or resource busy")
+
+    monkeypatch.setattr(Path, "replace", busy)
+    write_result("scenario: new\n", file)
+    assert file.read_text() == "scenario: new\n"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_result("scenario: new\n", pipe)
+    assert os.read(reader, 100) == b"scenario: new\n"
+    os.close(reader)
