@@ -19,9 +19,10 @@ from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.web import answers, feedback, sign_in, static_files
 from pathgauge.collector.web.overview import overview
+from pathgauge.collector.web.recorded import reference_file
 from pathgauge.collector.web.reference_list import reference_list
 from pathgauge.collector.web.rendering import render
-from pathgauge.collector.web.result import of_trace, reference_file, result
+from pathgauge.collector.web.result import of_trace, result
 from pathgauge.collector.web.result_list import result_list
 from pathgauge.collector.web.scenario import scenario
 from pathgauge.collector.web.visit import Page, View, Visit

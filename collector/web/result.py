@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,20 +14,15 @@ from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evidence.comparison import alignments, value_text
 from pathgauge.collector.core.evidence.evidence import Evidence
-from pathgauge.collector.core.references.export_native import to_yaml
-from pathgauge.collector.core.references.recorded_turn import RecordOptions, recorded_turn
 from pathgauge.collector.store.queries.stored_result import StoredResult
 from pathgauge.collector.web import answers, links
 from pathgauge.collector.web.calls import CallView, PairView, actual_view, expected_view, pair_view
 from pathgauge.collector.web.diffs import Piece, word_diff
 from pathgauge.collector.web.timeline import timeline
 from pathgauge.collector.web.visit import Page, Visit
-from pathgauge.scorers.matching.wording import one_line
-from pathgauge.scorers.types import Reference
 
 MAX_CALLS = 200
 MAX_ANSWERS = 100
-NEW_SCENARIO = "new-scenario"
 NOT_STORED = (
     "No result of this trace and span is stored: it is too old, was removed, or belongs to another"
     " tenant."
@@ -65,7 +59,7 @@ class Answers:
 
 def result(visit: Visit) -> Page:
     """The page."""
-    stored, evidence = _found(visit)
+    stored, evidence = shown_result(visit)
     explained = reading.result_of(stored, evidence)
     values: dict[str, Any] = {
         "result": explained,
@@ -115,38 +109,8 @@ def of_trace(visit: Visit) -> Response:
     )
 
 
-def reference_file(visit: Visit) -> Response:
-    """A reference that expects what this run did, as `pathgauge record` would write it."""
-    stored, evidence = _found(visit)
-    if stored.session is not None:
-        raise ProblemError(409, "This is a session. One of its turns can become a reference.")
-    if evidence is None:
-        raise ProblemError(404, "What the run did is not kept, so it cannot become a reference.")
-    if evidence.cut:
-        raise ProblemError(
-            409, "The run is too long to be kept in full, so it cannot become a reference."
-        )
-    turn, notes = recorded_turn(evidence.invocation, RecordOptions())
-    scenario_id = evidence.scenario_id or NEW_SCENARIO
-    head = [f"From trace {stored.trace_id}, span {stored.span_id}. Review it before use."]
-    if evidence.turn_index:
-        head.append(f"This is only turn {evidence.turn_index} of a conversation, counted from 0.")
-    if stored.flags:
-        head.append(f"Defects of the telemetry: {', '.join(stored.flags)}")
-    comment = "".join(f"# {_printable(line)}\n" for line in (*head, *notes))
-    body = comment + to_yaml([Reference(_encodable(scenario_id), (turn,))])
-    name = re.sub(r"[^0-9A-Za-z]", "", stored.trace_id)[:64]
-    return Response(
-        body.encode("utf-8", "replace"),
-        headers={
-            **answers.HEADERS,
-            "content-disposition": f'attachment; filename="reference-{name}.yaml"',
-        },
-        media_type="application/yaml",
-    )
-
-
-def _found(visit: Visit) -> tuple[StoredResult, Evidence | None]:
+def shown_result(visit: Visit) -> tuple[StoredResult, Evidence | None]:
+    """The result whose page is visited. Raises `ProblemError` unless there is exactly one."""
     return stored_result(visit.sources, visit.shown_tenant, visit.path)
 
 
@@ -235,12 +199,3 @@ def _answers(evidence: Evidence) -> Answers:
             None if actual is None else [Piece(actual, False)],
         )
     return Answers(*word_diff(expected, actual))
-
-
-def _printable(line: str) -> str:
-    """A comment must stay on its line."""
-    return "".join(one if one.isprintable() else "?" for one in one_line(line))
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

@@ -405,6 +405,29 @@ def test_a_result_becomes_a_reference(pages: TestClient) -> None:
     }
 
 
+def test_the_reference_of_one_turn_says_that_the_conversation_has_others(
+    pages: TestClient, tmp_path: Path
+) -> None:
+    def comments(of: TestClient, path: str) -> str:
+        return "".join(re.findall("^# (.*)\n", of.get(f"{path}/reference.yaml").text, re.MULTILINE))
+
+    compared = "A reference with one turn is compared with every turn of its conversations."
+    for name, number in (("earlier", 0), ("rich", 1)):
+        said = f"This is only turn {number} of a conversation, counted from 0.{compared}"
+        assert said in comments(pages, path_of(name))
+    assert "turn" not in comments(pages, path_of("passed"))
+    unmatched = [evaluation(name, matched=False) for name in ("x", "y")]
+    run = unmatched[0].invocation
+    with opened(tmp_path, EvidencePolicy(keep="all")) as store:
+        talk = [
+            replace(one, invocation=replace(one.invocation, conversation_id="talk"))
+            for one in unmatched
+        ]
+        commit(store, talk)
+    found = comments(site(sources(tmp_path)), f"/results/{run.trace_id}/{run.span_id}")
+    assert f"This is only one turn of a conversation.{compared}" in found
+
+
 def test_an_unknown_result_is_not_found(pages: TestClient) -> None:
     assert "No result of this trace and span" in text_of(read(pages, "/results/aa/bb", 404))
 
