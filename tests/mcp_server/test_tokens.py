@@ -82,6 +82,17 @@ async def test_a_reader_sees_all_and_a_tenant_its_own(
         assert await seen(client) == SEEN[token]
 
 
+async def test_the_summary_of_a_tenant_has_no_counts_of_all_tenants(address: str) -> None:
+    for token, counted in ((READER, True), (ALPHA, False)):
+        async with traffic.over_http(address, token) as client:
+            summary = await client.call_tool("summary")
+        assert not summary.is_error, traffic.text_of(summary)
+        assert summary.structured_content is not None
+        assert ("telemetry" in summary.structured_content) is counted
+        tenants = {one["tenant"] for one in summary.structured_content["series"]}
+        assert tenants == ({"alpha", "beta"} if counted else {"alpha"})
+
+
 async def test_a_tenant_cannot_ask_for_the_data_of_another(address: str) -> None:
     async with traffic.over_http(address, BETA) as client:
         trace = await client.call_tool("explain_result", {"trace_id": trace_id(RUN)})

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from mcp import Client
 
 from pathgauge.collector.api import models
 from pathgauge.collector.api.mcp import building
+from pathgauge.collector.api.mcp.collector import Collector
+from pathgauge.collector.api.mcp.server import server
 from pathgauge.collector.api.mcp.shaping import MAX_BYTES, fitted
 from pathgauge.collector.api.mcp.untrusted import MAX_NAME, NOTICE, Marks, name
 
@@ -124,6 +127,22 @@ def test_a_search_that_ended_early_is_not_taken_for_no_failures() -> None:
         "newest: nothing before 2026-11-23T03:00:00+00:00 was searched; `next` goes on"
     ]
     assert building.not_searched(models.Results(results=[], next=None)) == []
+
+
+async def test_no_tool_demands_of_its_answer_what_may_be_unknown() -> None:
+    # What is unknown is left out, and an answer without what its schema demands is an error.
+    tools = server(Collector("http://127.0.0.1:9"), lambda _: None)
+    async with Client(tools) as client:
+        schemas = [one.output_schema or {} for one in (await client.list_tools()).tools]
+    parts = [part for schema in schemas for part in (schema, *schema.get("$defs", {}).values())]
+    assert len(parts) > len(schemas) > 0
+    demanded = [
+        (part["title"], key)
+        for part in parts
+        for key in part.get("required", ())
+        if {"type": "null"} in part["properties"][key].get("anyOf", ())
+    ]
+    assert demanded == []
 
 
 def test_the_worst_results_come_first() -> None:

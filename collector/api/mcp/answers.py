@@ -55,6 +55,7 @@ class Series(Part):
 class UnmatchedScenario(Part):
     """A scenario id in the traffic without a reference."""
 
+    tenant: str | None = None
     scenario_id: str
     invocations: int
     closest: list[str]
@@ -66,7 +67,8 @@ class SummaryAnswer(Answer):
 
     series: list[Series]
     unmatched: list[UnmatchedScenario]
-    telemetry: Telemetry | None
+    telemetry: Telemetry | None = None
+    """Missing for a tenant: the counts are of all tenants."""
 
 
 class Cluster(Part):

@@ -25,6 +25,7 @@ def summary(shaper: Shaper, found: models.Summary) -> answers.SummaryAnswer:
         series=[_series(shaper, one) for one in shaper.some("series", found.series)],
         unmatched=[
             answers.UnmatchedScenario(
+                tenant=name(one.tenant) or None,
                 scenario_id=name(one.scenario_id),
                 invocations=one.invocations,
                 closest=[name(known) for known in one.closest[:3]],
