@@ -190,6 +190,31 @@ def test_new_results_appear_until_updates_are_paused(tmp_path: Path, browser: Br
         assert wrong == []
 
 
+@pytest.mark.parametrize(("path", "updated_s"), [("/results", 5), ("/", 10)])
+def test_live_updates_leave_the_keyboard_where_it_is(
+    collector: Collector, browser: Browser, path: str, updated_s: int
+) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(origin(collector) + path)
+        page.keyboard.press("Tab")  # to the keyboard, whatever has the focus
+        focused = "document.activeElement.outerHTML"
+
+        def updates() -> int:
+            asked = "performance.getEntriesByType('resource').filter(one => one.initiatorType"
+            found: int = page.evaluate(f"{asked} == 'xmlhttprequest').length")
+            return found
+
+        page.locator("#live a").nth(1).focus()
+        link = page.evaluate(focused)
+        page.wait_for_timeout(1_500 * updated_s)
+        assert (page.evaluate(focused), updates()) == (link, 0)
+        page.get_by_role("button", name="Pause live updates").focus()
+        page.wait_for_timeout(1_500 * updated_s)
+        assert page.evaluate("document.activeElement.textContent") == "Pause live updates"
+        assert updates() > 0
+
+
 def test_a_token_is_pasted_once(tmp_path: Path, browser: Browser) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(TOKEN)

@@ -12,9 +12,9 @@ function showPauseButtons() {
 }
 
 function isInUse(region) {
-  // A replaced region loses what somebody types, selects or has opened.
+  // A replaced region loses what somebody types, selects, has opened or has reached by the keyboard.
   const active = document.activeElement;
-  const isTyping = region.contains(active) && active.matches("input, select");
+  const isTyping = region.contains(active) && active.matches("input, select, :focus-visible");
   const selection = document.getSelection();
   const isSelecting = selection && !selection.isCollapsed && region.contains(selection.anchorNode);
   return isTyping || isSelecting || region.querySelector("details[open]") !== null;
