@@ -132,14 +132,18 @@ def labels_of(series: Series) -> Series:
 
 
 def _criteria(sources: Sources, series: Series) -> Mapping[str, Criterion]:
-    """The active criteria of the series, by name."""
-    labels = labels_of(series)
-    return {
-        one.criterion.name: one.criterion
+    """The active criteria of the series, by name. Without recent scores, those that it would have
+    now: whether a low score is good must not depend on when the last run was.
+    """
+    labels, evaluator = labels_of(series), sources.evaluator()
+    active = evaluator.overrides.get(series.scenario, evaluator.criteria)
+    recent = [
+        one.criterion
         for one in sources.scores()
         if one.criterion is not None
         and Series(one.window.agent, one.window.scenario, one.window.tenant) == labels
-    }
+    ]
+    return {one.name: one for one in (*active, *recent)}
 
 
 def _lines(results: Sequence[StoredResult], criteria: Mapping[str, Criterion]) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import get_args
 
 from pydantic import ValidationError
@@ -137,9 +138,10 @@ def _badness(is_high_good: bool) -> Callable[[Row], tuple[bool, bool, float]]:
 
 
 def _is_high_good(visit: Visit, criterion: str | None) -> bool:
-    active = (one.criterion for one in visit.sources.scores())
+    recent = (one.criterion for one in visit.sources.scores())
+    known = chain(recent, visit.sources.evaluator().every)
     return next(
-        (one.scorer.higher_is_better for one in active if one and one.name == criterion), True
+        (one.scorer.higher_is_better for one in known if one and one.name == criterion), True
     )
 
 

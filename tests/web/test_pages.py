@@ -18,6 +18,7 @@ from pathgauge.collector.api.overview import MAX_SERIES
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator, SessionResult
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.windows import Window
+from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store.evidence.table import EvidencePolicy
@@ -301,20 +302,27 @@ def test_the_worst_results_are_listed_first_on_demand(pages: TestClient) -> None
     assert re.findall(r'href="(/results/\w+/\w+)"', page)[-1] == path_of("passed")
 
 
-def test_the_worst_results_are_the_highest_where_low_is_good(tmp_path: Path) -> None:
+@pytest.mark.parametrize("are_recent", [True, False])
+def test_the_worst_results_are_the_highest_where_low_is_good(
+    tmp_path: Path, *, are_recent: bool
+) -> None:
     latency = Criterion("latency", Latency(), 1.0)
     slow_first = []
     with opened(tmp_path) as store:
         for seconds in (2, 9, 5):
             one = evaluation(f"after {seconds} s")
             invocation = replace(one.invocation, end_ns=(1 + seconds) * 10**9)
-            commit(store, [Evaluator((latency,)).evaluate(invocation, one.match)])
+            scored = Evaluator((latency,)).evaluate(invocation, one.match)
+            commit(store, [with_failure(scored)])
             slow_first.append((-seconds, f"/results/{invocation.trace_id}/{invocation.span_id}"))
     window = Window("support", "parcel", "latency", 5.0, 0, 3, WALL)
-    found = site(sources(tmp_path, scores=lambda: [CurrentScore(window, latency, 1)]))
+    recent = [CurrentScore(window, latency, 1)] if are_recent else []
+    of_store = sources(tmp_path, scores=lambda: recent)
+    found = site(replace(of_store, evaluator=lambda: Evaluator((), {"parcel": (latency,)})))
     page = read(found, "/results?criterion=latency&order=worst")
     listed = re.findall(r'href="(/results/\w+/\w+)"', page)
     assert listed == [path for _, path in sorted(slow_first)]
+    assert "threshold ≤ 1 s" in text_of(read(found, "/scenario?agent=support&scenario=parcel"))
 
 
 def test_a_filter_that_is_not_valid_is_explained_next_to_the_form(pages: TestClient) -> None:
