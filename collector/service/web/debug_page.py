@@ -22,7 +22,7 @@ body {{ font-family: sans-serif; margin: 1em }}
 table {{ border-collapse: collapse }}
 td, th {{ border: 1px solid #bbb; padding: .2em .6em; text-align: left; vertical-align: top }}
 .number {{ text-align: right }}
-.id {{ font-family: monospace }}
+.id {{ font-family: monospace; overflow-wrap: anywhere }}
 </style>
 <h1>{heading}</h1>
 {content}
