@@ -177,6 +177,6 @@ def record(
             ]
         for one in replayed:
             print_messages(one.notes)
-        recording = record(replayed, options)
+        recording = record(replayed, options, of_one_store=bool(from_store))
         write_result(to_yaml(recording.references), output)
     print_messages(recording.notes)

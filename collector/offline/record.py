@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from pathgauge.collector.core.documents import ConfigError, Problem
 from pathgauge.collector.core.references.parallel_groups import steps
@@ -50,11 +51,15 @@ class _Conversation:
         return Problem(self.source, None, (), f"scenario {self.scenario}: {text}")
 
 
-def record(replayed: Iterable[Replayed], options: RecordOptions) -> Recording:
-    """One reference for each scenario, in the order of first appearance. Raises `ConfigError` for
-    failed invocations, missing turns and paths without a scenario.
+def record(
+    replayed: Iterable[Replayed], options: RecordOptions, *, of_one_store: bool = False
+) -> Recording:
+    """One reference for each scenario, in the order of first appearance. Each path has its own
+    conversations, unless all paths are traces `of_one_store`. Raises `ConfigError` for failed
+    invocations, missing turns and paths without a scenario.
     """
-    return _Recorder(options).record(list(replayed))
+    paths = list(replayed)
+    return _Recorder(options).record([paths] if of_one_store else [[one] for one in paths])
 
 
 @dataclass(slots=True)
@@ -62,8 +67,8 @@ class _Recorder:
     options: RecordOptions
     notes: list[str] = field(default_factory=list)
 
-    def record(self, replayed: Sequence[Replayed]) -> Recording:
-        conversations = [found for one in replayed for found in self._conversations(one)]
+    def record(self, replayed: Sequence[Sequence[Replayed]]) -> Recording:
+        conversations = [found for some in replayed for found in self._conversations(some)]
         problems = [problem for one in conversations for problem in self._problems(one)]
         if not conversations:
             text = (
@@ -72,7 +77,8 @@ class _Recorder:
             )
             if self.options.scenario:
                 text = "found no invocation, expected one"
-            problems = [Problem(one.source, None, (), text) for one in replayed]
+            paths = chain.from_iterable(replayed)
+            problems = [Problem(one.source, None, (), text) for one in paths]
         if problems:
             raise ConfigError(problems)
         references: dict[str, Reference] = {}
@@ -84,31 +90,37 @@ class _Recorder:
                 references[scenario] = self._merged(first, reference, conversation)
         return Recording(tuple(references.values()), tuple(dict.fromkeys(self.notes)))
 
-    def _conversations(self, replayed: Replayed) -> Iterator[_Conversation]:
-        """The invocations of one path by scenario and conversation. Those without a scenario are
+    def _conversations(self, paths: Sequence[Replayed]) -> Iterator[_Conversation]:
+        """The invocations of paths by scenario and conversation. Those without a scenario are
         skipped.
         """
-        found: dict[tuple[str, ...], list[Invocation]] = {}
-        skipped = 0
-        for evaluation in replayed.evaluations:
-            invocation = evaluation.invocation
-            scenario = self.options.scenario or _scenario_of(invocation)
-            if scenario is None:
-                skipped += 1
-                continue
-            key: tuple[str, ...] = (scenario, invocation.tenant)
-            if invocation.conversation_id is None:
-                key = (*key, invocation.trace_id, invocation.span_id)
-            else:
-                key = (*key, invocation.conversation_id)
-            found.setdefault(key, []).append(invocation)
-        if skipped:
-            self.notes.append(
-                f"{replayed.source}: invocations skipped because they lack a unique scenario id:"
-                f" {skipped}; --scenario gives them one"
-            )
-        for (scenario, *_), turns in found.items():
-            yield _Conversation(replayed.source, scenario, tuple(turns))
+        found: dict[tuple[str, ...], dict[tuple[str, str], Invocation]] = {}
+        sources: dict[tuple[str, ...], str] = {}
+        for path in paths:
+            skipped = 0
+            for evaluation in path.evaluations:
+                invocation = evaluation.invocation
+                scenario = self.options.scenario or _scenario_of(invocation)
+                if scenario is None:
+                    skipped += 1
+                    continue
+                run = invocation.trace_id, invocation.span_id
+                conversation = invocation.conversation_id
+                key = (
+                    scenario,
+                    invocation.tenant,
+                    *(run if conversation is None else [conversation]),
+                )
+                found.setdefault(key, {})[run] = invocation
+                sources.setdefault(key, path.source)
+            if skipped:
+                self.notes.append(
+                    f"{path.source}: invocations skipped because they lack a unique scenario id:"
+                    f" {skipped}; --scenario gives them one"
+                )
+        for key, turns in found.items():
+            in_order = sorted(turns.values(), key=lambda turn: turn.start_ns or 0)
+            yield _Conversation(sources[key], key[0], tuple(in_order))
 
     def _problems(self, conversation: _Conversation) -> Iterator[Problem]:
         for turn in conversation.turns:

@@ -187,6 +187,18 @@ def test_conversations_of_other_tenants_paths_and_scenarios_are_not_mixed() -> N
     assert [len(reference.turns) for reference in recording.references] == [1]
 
 
+def test_traces_of_one_store_are_turns_of_their_conversation_in_whatever_order() -> None:
+    second = invocation(B, conversation_id="c", trace_id="2" * 32, start_ns=2, scenario_id="s")
+    first = invocation(A, conversation_id="c", trace_id="1" * 32, start_ns=1, scenario_id="s")
+    traces = [replayed(one, source=f"trace {one.trace_id}") for one in (second, first, second)]
+    recording = record(traces, RecordOptions(), of_one_store=True)
+    assert [turn.tool_calls for turn in recording.references[0].turns] == [
+        (EXPECTED_A,),
+        (EXPECTED_B,),
+    ]
+    assert recording.notes == ()
+
+
 def test_one_scenario_can_be_set_for_all_invocations() -> None:
     conflict = invocation(A, scenario_id="x", flags=frozenset({"scenario_conflict"}))
     recording = recorded(invocation(A, scenario_id=None), conflict, scenario="s")
