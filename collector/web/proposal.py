@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
 from pathgauge.collector.api.problems import ProblemError
-from pathgauge.collector.core.curation.grouping import Group, Observed, grouped
+from pathgauge.collector.core.curation.grouping import Observed, grouped
 from pathgauge.collector.core.curation.kept import observed_in
 from pathgauge.collector.core.curation.proposal import MIN_RUNS, Proposal, propose
 from pathgauge.collector.core.curation.written import document, said
+from pathgauge.collector.core.evaluations.label_values import has_label
 from pathgauge.collector.core.feedback.opinion import NOBODY
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.store.evidence import table as evidence_rows
@@ -39,6 +40,8 @@ class _Found(NamedTuple):
     runs: int
     """The kept runs that may be learned from."""
     proposal: Proposal | None
+    left_out: Mapping[str, int] = {}
+    """How many others are kept, by why nothing is learned from them."""
 
 
 def proposal(visit: Visit) -> Page:
@@ -48,6 +51,7 @@ def proposal(visit: Visit) -> Page:
         "proposal": found.proposal,
         "scenario_id": found.scenario_id,
         "runs": found.runs,
+        "left_out": found.left_out,
         "min_runs": MIN_RUNS,
         "in_memory": visit.sources.reading is None,
     }
@@ -96,11 +100,18 @@ def _found(visit: Visit) -> _Found:
         kept = list(_kept(connection, runs, visit.sources.verdict_rules))
     tenant = runs[0].tenant if runs else tenant
     # Scenarios whose ids have the same beginning are several groups: the first is the largest.
-    named = [one for one in kept if one.invocation.scenario_id is not None]
-    groups: list[Group] = grouped(named, all_scenarios=True).groups
-    if not groups:
-        return _Found(scenario_id, tenant, 0, None)
-    return _Found(scenario_id, tenant, len(groups[0].turns[0]), propose(groups[0]))
+    named = [
+        one
+        for one in kept
+        if one.invocation.scenario_id is not None
+        and has_label(name_of(one.invocation.scenario_id), name_of(scenario_id))
+    ]
+    found = grouped(named, all_scenarios=True)
+    left_out = dict(found.left_out.most_common())
+    if not found.groups:
+        return _Found(scenario_id, tenant, 0, None, left_out)
+    largest = found.groups[0]
+    return _Found(scenario_id, tenant, len(largest.turns[0]), propose(largest), left_out)
 
 
 def _newest(connection: Connection, tenant: str | None, scenario_id: str) -> list[StoredResult]:

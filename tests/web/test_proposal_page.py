@@ -16,7 +16,7 @@ from support.answered import answer, given
 from support.api_client import sources
 from support.evaluated import commit, evaluation, opened
 from support.sessions import session
-from support.web_client import site, text_of
+from support.web_client import changed, site, text_of
 
 LONG = "Where is my parcel? " * 12
 PAGE, FILE = "/references/proposal", "/references/proposal/reference.yaml"
@@ -73,6 +73,16 @@ def test_too_few_runs_are_no_basis(pages: TestClient) -> None:
     page = text_of(pages.get(f"{PAGE}?scenario=few").text)
     assert "2 usable runs are kept, and a proposal needs 10" in page
     assert pages.get(f"{FILE}?scenario=few").status_code == 404
+
+
+def test_runs_that_are_no_basis_are_counted_with_the_reason(tmp_path: Path) -> None:
+    flags = frozenset({"redacted"})
+    with opened(tmp_path, EvidencePolicy(keep="all")) as store:
+        commit(store, [changed(f"{n}", "passed", flags=flags) for n in range(12)])
+        commit(store, [changed(f"failed {n}") for n in range(2)])
+    page = text_of(site(sources(tmp_path)).get(f"{PAGE}?scenario=parcel").text)
+    assert "nothing is learned from: 12 with incomplete telemetry, 2 failed." in page
+    assert "0 usable runs are kept" in page
 
 
 def test_runs_of_several_tenants_are_not_mixed(pages: TestClient) -> None:
