@@ -6,6 +6,7 @@ Only hashes are kept in memory.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import re
@@ -13,11 +14,15 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import structlog
+
 from pathgauge.collector.receivers.auth.secret_files import (
     SecretFileError,
     SecretFiles,
     read_secret,
 )
+
+_log = structlog.get_logger(__name__)
 
 MIN_TOKEN_LENGTH = 16
 """In characters. Shorter tokens could be guessed."""
@@ -57,8 +62,13 @@ class TokenFile:
         return holds(self.digests, token)
 
     def refresh(self) -> None:
-        """Read the file again if it has changed."""
+        """Read the file again if it has changed. Somebody who replaces it may forget its mode."""
+        before = self._file.current
         self._file.refresh()
+        if self._file.current is not before:
+            with contextlib.suppress(OSError):  # it was removed meanwhile, and what was read counts
+                for warning in self.warnings:
+                    _log.warning("a token file is probably not as intended", warning=warning)
 
 
 def holds(digests: Iterable[bytes], token: str) -> bool:

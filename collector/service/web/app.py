@@ -82,20 +82,21 @@ def create_app(
     return pages if readers is None else _for_readers(pages, readers, with_own_authorization)
 
 
-def _for_readers(pages: Starlette, readers: TokenFile, others: Sequence[Route]) -> ASGIApp:
-    """Ask for a token on all pages except the probes and `others`. An address without a page is
-    not found, whatever the token: a tenant's token, for instance, is valid, and opens no page here.
+def _for_readers(pages: ASGIApp, readers: TokenFile, others: Sequence[Route]) -> ASGIApp:
+    """Ask for a token on all pages except the probes and `others`. An endpoint that the API does
+    not have is not found, whatever the token: that of a tenant is valid there.
     """
-    guarded = [route for route in pages.routes if route not in others]
 
-    def needs_token(scope: Scope) -> bool:
-        return scope["path"] not in OPEN_PATHS and any(
-            route.matches(scope)[0] is not Match.NONE for route in guarded
+    def is_open(scope: Scope) -> bool:
+        return (
+            scope["path"] in OPEN_PATHS
+            or scope["path"].startswith(f"{PREFIX}/")
+            or any(route.matches(scope)[0] is not Match.NONE for route in others)
         )
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        answer: ASGIApp = pages
-        if scope["type"] == "http" and needs_token(scope):
+        answer = pages
+        if scope["type"] == "http" and not is_open(scope):
             token = token_of(scope)
             if token is None or not readers.holds(token):
                 answer = PlainTextResponse(

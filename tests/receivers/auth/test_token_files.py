@@ -116,6 +116,17 @@ def test_a_file_that_others_may_read_is_a_warning(path: Path, mode: int, warns: 
     assert TokenFile(write(path, FIRST, mode)).warnings == expected
 
 
+def test_a_replaced_file_that_others_may_read_is_a_warning_too(path: Path) -> None:
+    file = TokenFile(write(path, FIRST))
+    write(path.with_name("next"), SECOND, 0o644).replace(path)
+    with capture_logs() as logs:
+        file.refresh()
+        file.refresh()
+    assert [one["warning"] for one in logs if one["log_level"] == "warning"] == [
+        f"{path}: other users can read these tokens: mode 0644, better 0600"
+    ]
+
+
 def test_a_changed_file_is_in_force_at_once(path: Path) -> None:
     file = TokenFile(write(path, FIRST))
     write(path, f"{FIRST}\n{SECOND}")
