@@ -121,9 +121,20 @@ class PostgresConnection:
         self.raw.execute("COMMIT")
 
     def rollback(self) -> None:
-        """End a transaction; nothing happens without one, or if the connection is broken."""
-        if not self.is_broken and self.raw.info.transaction_status != TransactionStatus.IDLE:
-            self.raw.execute("ROLLBACK")
+        """End a transaction; nothing happens without one, or if the connection is broken. A
+        connection that can execute nothing any more is closed: one that was cut within a pipeline
+        may stay in it for ever, without being broken to libpq.
+        """
+        if self.is_broken:
+            return
+        if self.raw.pgconn.pipeline_status:
+            self.raw.close()
+        elif self.raw.info.transaction_status != TransactionStatus.IDLE:
+            try:
+                self.raw.execute("ROLLBACK")
+            except psycopg.Error:
+                self.raw.close()
+                raise
 
     @contextmanager
     def pipelined(self) -> Iterator[None]:

@@ -244,9 +244,10 @@ class PartitionDatabase:
 
     def _connected(self) -> PostgresConnection:
         """The connection, or a new one if it is broken. Raises `psycopg.Error`."""
-        if self._connection is not None and not self._connection.is_broken:
+        if self._connection is not None:
             self._connection.rollback()
-            return self._connection
+            if not self._connection.is_broken:
+                return self._connection
         if time.monotonic() < self._retry_at:
             raise psycopg.OperationalError("the database cannot be reached")
         self._retry_at = time.monotonic() + RETRY_S

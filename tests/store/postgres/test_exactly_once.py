@@ -62,8 +62,10 @@ def publish(address: str, done: Event, on_commit: Callable[[], None]) -> None:
                 continue
             counts = {key[0]: int(state[0]) for key, state in database.restore().counts if state}
             while not done.is_set():
+                before = sum(counts.values())
                 count(database, counts)
-                on_commit()
+                if sum(counts.values()) > before:  # a commit of nothing is no progress
+                    on_commit()
                 if sum(counts.values()) == STEPS * PARTITIONS:
                     done.set()
         except (LockLostError, StoreError):
