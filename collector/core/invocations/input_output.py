@@ -175,7 +175,7 @@ class Dialogue:
 
 
 def _link(steps: Sequence[Step]) -> None:
-    """Tell model calls whose tool calls are in the next prompt of their agent which that is."""
+    """Give each model call whose output lacks its tool calls the next model call of its agent."""
     last: dict[str | None, Step] = {}
     for step in steps:
         before = last.get(step.run)
