@@ -14,6 +14,7 @@ import re
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.invocations.dialects.field_paths import Derived
 from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.otlp.spans import Span
 
@@ -36,6 +37,12 @@ def kind(span: Span) -> Kind | None:
     return _KINDS.get(span.name, "other")
 
 
+def _answer(span: Span) -> Any:
+    """What the model wrote, as a message: it is text, also if it looks like JSON."""
+    text = span.attributes.get("output") if matches(span) else None
+    return None if text is None else {"role": "assistant", "content": text}
+
+
 def unwrap_result(value: Any) -> Result:
     """What the framework tells the model instead of a result is an error."""
     if isinstance(value, str) and _FAILED.fullmatch(value):
@@ -56,7 +63,7 @@ PIPECAT = Dialect(
     fields=Fields(
         conversation_id=("conversation.id",),
         input_messages=("input",),
-        output_messages=("output",),
+        output_messages=(Derived(_answer),),
         tool_definitions=("tools",),
     ),
 )

@@ -58,6 +58,11 @@ def test_text_beside_a_tool_call_is_no_answer() -> None:
     assert found.final_response is None
 
 
+@pytest.mark.parametrize("answer", ["42", '["Bonn"]', '{"role": "user", "content": "Bonn"}'])
+def test_an_answer_that_is_json_stays_text(answer: str) -> None:
+    assert of(call("a", 1, output=answer)).final_response == answer
+
+
 @pytest.mark.parametrize(
     ("result", "error"),
     [
