@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any, Generic, Protocol, TypeVar
 
 from pathgauge.collector.core.documents import did_you_mean
@@ -174,4 +174,10 @@ def _import_module(module: str, hint: str) -> Any:
 
 
 def _is_own(point: EntryPoint) -> bool:
-    return point.dist is not None and point.dist.name == OWN_PACKAGE
+    return point.dist is not None and _is_pathgauge(point.dist)
+
+
+@lru_cache
+def _is_pathgauge(package: Distribution) -> bool:
+    """Reading the name parses all metadata of a package, and there are 80 entry points in one."""
+    return package.name == OWN_PACKAGE
