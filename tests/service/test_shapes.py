@@ -9,6 +9,8 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -132,14 +134,18 @@ def test_all_captures_in_any_order_and_batches_have_the_same_results_in_every_sh
     # shown before, in whatever order, and each scorer learns on its own.
     first, second = records(1), records(0)
     settings = {**SETTINGS, "references": [str(tmp_path / "references.yaml")]}
-    found: dict[str, Stored] = {}
-    for number, name in enumerate(SHAPES):
+
+    def stored(number: int, name: str) -> Stored:
         random = Random(SEED + number)
         with started(name, tmp_path / name, settings) as shape:
             send(shape, first, random)
             time.sleep(SHARED_S)
             send(shape, second, random)
-            found[name] = shape.stored()
+            return shape.stored()
+
+    # Beside each other, because most of the time they wait for traces to be complete.
+    with ThreadPoolExecutor(len(SHAPES)) as beside:
+        found = dict(zip(SHAPES, beside.map(stored, count(), SHAPES), strict=True))
     one = found["one process"]
     for name in SHAPES[1:]:
         assert differences(one, found[name]) == [], name
