@@ -34,7 +34,9 @@ def _build(name: str, options: Any, context: SinkContext) -> Sink:
         sink: object = SINKS.get(name).build(options, context)
     except (ConfigError, PluginError):
         raise
-    except Exception as error:  # third-party code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # third-party code may raise anything
         text = f"the sink {name!r} cannot be built: {type(error).__name__}: {error}"
         raise PluginError(text) from error
     if not isinstance(sink, Sink):

@@ -247,12 +247,14 @@ class Pipeline:
     def _score_all(self, traces: Iterable[tuple[Trace, Found]], now: float) -> list[PipelineEvent]:
         events: list[PipelineEvent] = []
         for trace, found in traces:
-            if isinstance(found, Exception):
+            if isinstance(found, BaseException):
                 events.append(count_unreadable(trace.trace_id, found, self._telemetry))
                 continue
             try:
                 events.extend(self._score(trace, list(map(self.records.settled, found)), now))
-            except Exception as error:  # as when reading
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # as when reading
                 events.append(count_unreadable(trace.trace_id, error, self._telemetry))
         # Turns that were read together renumber their conversation once.
         return events + self._turns.evaluate_due(now)

@@ -35,7 +35,7 @@ class Unreadable:
     """Reading a trace raised an exception. Its invocations are lost, other traces are not."""
 
     trace_id: str
-    error: Exception
+    error: BaseException
 
 
 @dataclass(frozen=True, slots=True)

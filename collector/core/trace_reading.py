@@ -19,7 +19,7 @@ from pathgauge.scorers.authoring.extras import Extras
 UNNAMED = "unnamed"
 """The scope of spans that have none."""
 
-Found = list[Reading] | Exception
+Found = list[Reading] | BaseException
 """The invocations of a trace, or why it cannot be read."""
 
 
@@ -68,8 +68,10 @@ class TraceReader:
     def _read(self, trace: Trace, extras: Extras, now: float) -> Found:
         try:
             found = self._read_and_release(trace, extras)
+        except KeyboardInterrupt:
+            raise
         # Senders may send anything: an unforeseen trace must not affect the others.
-        except Exception as error:
+        except BaseException as error:
             return error
         if trace.tenant not in self._synthetic_tenants:
             self.records.learn(found, now)

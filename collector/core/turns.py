@@ -114,7 +114,9 @@ class Turns:
             if self._is_outdated(turn):
                 return []
             events = list(self._place(turn, turn.invocation, now))
-        except Exception as error:  # as of a trace
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # as of a trace
             return [count_unreadable(turn.key[1], error, self._telemetry)]
         return events + self.evaluate_due(now)
 
@@ -224,7 +226,9 @@ class Turns:
         for turn, index in turns:
             try:
                 events.append(self._evaluate(turn, index))
-            except Exception as error:  # as of a trace
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # as of a trace
                 trace_id = turn.invocation.trace_id
                 events.append(count_unreadable(trace_id, error, self._telemetry))
         return events

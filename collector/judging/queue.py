@@ -8,7 +8,6 @@ evaluated" at once.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.essential import EssentialThread
 from pathgauge.scorers.judge_protocol import Ask, Judge, asks_model
 from pathgauge.scorers.session_protocol import SessionJudge
 from pathgauge.scorers.types import Invocation, Score
@@ -103,7 +103,7 @@ class JudgeQueue:
         self._judging: dict[EvaluationKey, asyncio.Task[None]] = {}
         self._loop = asyncio.new_event_loop()
         self._idle = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="judges", daemon=True)
+        self._thread = EssentialThread(self._run, "judges")
 
     @property
     def waiting(self) -> int:
@@ -236,7 +236,9 @@ class JudgeQueue:
         except TimeoutError:
             text = f"not judged within {self._capacity.deadline:g} s"
             return result_of(criterion, Score.not_evaluated("judge_timeout", text))
-        except Exception as error:  # a judge is third-party code, like every scorer
+        except BaseException as error:  # a judge is third-party code, like every scorer
+            if is_cancelled(error):
+                raise
             return failed(criterion, error)
 
     async def _score(self, criterion: Criterion, judged: _Judged) -> Score:
@@ -278,6 +280,14 @@ class JudgeQueue:
             session=judged.session,
         )
         self._on_judged(pending, evaluation)
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Whether the current task caught `error` because it is to end. Whatever else a judge raises is
+    its own failure, also `SystemExit`, which would end the loop and all other tasks.
+    """
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def without_judges(

@@ -41,7 +41,9 @@ def _is_tool_call(span: Span, registry: Registry) -> bool:
     try:
         kind, dialects = registry.classify(span)
         return kind in _TOOL_KINDS and registry.fallback not in dialects
-    except Exception:  # a dialect is third-party code and may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a dialect is third-party code and may raise anything
         return False
     finally:
         span.release()

@@ -25,6 +25,7 @@ from pathgauge.collector.core.documents.quantities import parse_endpoint
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Signal
 from pathgauge.collector.core.otlp.batch import Consumer, Origin
+from pathgauge.collector.essential import essential_task
 from pathgauge.collector.receivers.auth.tenants import (
     Authenticate,
     Credentials,
@@ -136,7 +137,7 @@ class GrpcReceiver:
     async def start(self) -> None:
         """Listen. Raises OSError, naming the endpoint, when the address is unavailable."""
         self._server = await self._start_server()
-        self._watch = asyncio.create_task(self._restart_when_stopped(self._server), name="gRPC")
+        self._watch = essential_task(self._restart_when_stopped(self._server), "gRPC")
 
     async def _start_server(self) -> grpc.aio.Server:
         server = grpc.aio.server(options=self._options)

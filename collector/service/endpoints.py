@@ -58,10 +58,12 @@ class Endpoints:
         *,
         canary: Canary | None,
         unready: Callable[[], list[str]],
+        unhealthy: Callable[[], list[str]],
         roles: frozenset[Role],
         database: Reading | None,
     ) -> None:
-        """`unready` returns the reasons for which the collector accepts no spans. Only a gateway
+        """`unready` returns the reasons for which the collector accepts no spans, `unhealthy` those
+        for which it never will. Only a gateway
         has receivers, only a gauge pages for people. `database` opens results that are not in a
         folder.
         """
@@ -98,6 +100,7 @@ class Endpoints:
             engine.registry,
             unready,
             access.readers,
+            unhealthy=unhealthy,
             inactive=engine.inactive,
             traces=traces_page(engine.usage, engine.explain_open_traces),
             scenarios=scenarios_page(

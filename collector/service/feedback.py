@@ -25,6 +25,7 @@ from pathgauge.collector.core.feedback.pairs import Pairs
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, encode_attributes
 from pathgauge.collector.core.redaction import Redactor
+from pathgauge.collector.essential import essential_task
 from pathgauge.collector.service.components import build_redactor
 from pathgauge.collector.service.engine import Engine
 from pathgauge.collector.sinks.prometheus.agreement_gauges import AgreementGauges
@@ -117,7 +118,7 @@ class AgreementRefresh:
 
     def start(self) -> None:
         """Begin, in the event loop."""
-        self._task = asyncio.create_task(self._run(), name="agreement")
+        self._task = essential_task(self._run(), "agreement")
 
     async def stop(self) -> None:
         """End. Safe to call twice."""

@@ -87,7 +87,9 @@ class GuardedSink:
         self._called_at = self._clock()
         try:
             yield
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             self._failures.add(self.name)
             self._log_failure()
         finally:

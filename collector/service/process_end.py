@@ -1,4 +1,5 @@
-"""Ends a process whose work is done, without the shutdown of the interpreter.
+"""Ends a process whose work is done, or cannot be done any more, without the shutdown of the
+interpreter.
 
 Threads of gRPC and librdkafka may still run then. The shutdown ends each when it next takes the
 interpreter's lock, in the middle of C++ code, which may abort the whole process: a service manager
@@ -11,9 +12,12 @@ import os
 import sys
 from typing import NoReturn
 
+FAILED = 1
+"""The status of a process that ends because a part of it has ended."""
 
-def end_process() -> NoReturn:
-    """End with status 0."""
+
+def end_process(status: int = 0) -> NoReturn:
+    """End with this status."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)
+    os._exit(status)

@@ -13,8 +13,9 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import structlog
 
@@ -23,6 +24,7 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig, fingerprint, resolve
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.essential import EndedError, essential_task
 from pathgauge.collector.receivers.auth.access import load_access
 from pathgauge.collector.service import early_signals
 from pathgauge.collector.service.canary import MAX_DELAY_S, Canary
@@ -31,8 +33,9 @@ from pathgauge.collector.service.embedded import EmbeddedEngine
 from pathgauge.collector.service.endpoints import Endpoints
 from pathgauge.collector.service.engine import RELOADED, Engine
 from pathgauge.collector.service.file_limit import raise_file_limit
-from pathgauge.collector.service.logging import log_unhandled, log_unhandled_in_thread
 from pathgauge.collector.service.memory.saving import MAX_POOL_THREADS
+from pathgauge.collector.service.part_endings import ENDED, ending_in_loop, ending_in_thread
+from pathgauge.collector.service.process_end import FAILED, end_process
 from pathgauge.collector.service.process_limits import fit_to_process
 from pathgauge.collector.service.process_tuning import starting, tune
 from pathgauge.collector.service.workers.fleet import Fleet
@@ -97,12 +100,15 @@ class Service:
             self.telemetry,
             canary=self._canary,
             unready=self._unready,
+            unhealthy=lambda: list(self.failures),
             roles=roles,
             database=self._database,
         )
         self._tasks: list[asyncio.Task[None]] = []
         self._file_is_invalid = False
         self._is_stuck = False
+        self.failures: tuple[str, ...] = ()
+        """Why the process cannot go on. Only another one can."""
 
     def _build_engine(self) -> Engine:
         config, setup = self._limits.config, self._setup
@@ -164,10 +170,10 @@ class Service:
         except OSError:
             await self.stop()
             raise
-        self._tasks.append(asyncio.create_task(self._watch_files(), name="references"))
+        self._tasks.append(essential_task(self._watch_files(), "references"))
         if self._canary is not None and "gateway" in self._roles:
             canaries = self._canary.run(self._endpoints.canary_sender(self._canary))
-            self._tasks.append(asyncio.create_task(canaries, name="canary"))
+            self._tasks.append(essential_task(canaries, "canary"))
         self._state = "serving"
         _log.info("ready", **self.ports, **_active(self._setup))
 
@@ -243,7 +249,14 @@ class Service:
             _log.warning("changed sections need a restart to take effect", sections=changed)
         _log.info("reloaded", **_active(setup))
 
+    def ended(self, error: EndedError) -> None:
+        """A part that the service needs has ended; for any thread. Health tells until the end."""
+        _log.error(ENDED, reason=str(error))
+        self.failures = (*self.failures, str(error))
+
     def _unready(self) -> list[str]:
+        if self.failures:
+            return list(self.failures)
         if self._state != "serving":
             return [f"the collector is {self._state}"]
         reasons = self._engine.unready()
@@ -285,8 +298,9 @@ async def run(
     """Serve until SIGTERM or SIGINT, then drain. SIGHUP reloads, one that was held too. Raises
     OSError when an endpoint is unavailable.
 
-    `beside` runs while the service serves, and is cancelled before the drain. If it ends first, the
-    service stops. Its exception is raised here after the drain.
+    If a part that the service needs ends, the process ends with status 1, after a drain as far as
+    that is possible. `beside` runs while the service serves, and is cancelled before the drain. If
+    it ends first, the service stops. Its exception is raised here after the drain.
     """
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -299,8 +313,13 @@ async def run(
 
     raise_file_limit(service.max_connections)
     loop.set_default_executor(ThreadPoolExecutor(MAX_POOL_THREADS, "helper"))
-    loop.set_exception_handler(log_unhandled)
-    threading.excepthook = log_unhandled_in_thread
+
+    def ended(error: EndedError) -> None:
+        service.ended(error)
+        loop.call_soon_threadsafe(stopping.set)
+
+    loop.set_exception_handler(ending_in_loop(ended))
+    threading.excepthook = ending_in_thread(ended)
     loop.add_signal_handler(signal.SIGTERM, stopping.set)
     loop.add_signal_handler(signal.SIGINT, stopping.set)
     loop.add_signal_handler(signal.SIGHUP, reload)
@@ -314,7 +333,19 @@ async def run(
     _log.info("stopping")
     companion.cancel()
     await asyncio.wait([companion])
+    if service.failures:
+        await _end(service)
     await service.stop()
     _log.info("stopped", **service.totals)
     if not companion.cancelled():
         companion.result()
+
+
+async def _end(service: Service) -> NoReturn:
+    """Drain as far as possible, and end the process. What is left of it may wait for ever for the
+    part that has ended.
+    """
+    with suppress(Exception):
+        async with asyncio.timeout(DRAIN_S):
+            await service.stop()
+    end_process(FAILED)

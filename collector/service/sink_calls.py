@@ -25,7 +25,9 @@ def publish(sink: Sink, event: PublishedEvent, now: float) -> None:
             sink.publish_conversation(event, now)
         elif isinstance(event, Withdrawn):
             sink.withdraw(event.key)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         _log.exception("sink failed", sink=_name(sink))
 
 
@@ -33,7 +35,9 @@ def close(sink: Sink) -> None:
     """Close a sink."""
     try:
         sink.close()
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         _log.exception("sink could not be closed", sink=_name(sink))
 
 

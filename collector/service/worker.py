@@ -8,7 +8,6 @@ thread is behind nor on restarts in between.
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -22,6 +21,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.traces import TraceKey
+from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import Command, RequestQueue
 from pathgauge.collector.store import Delivery, Purged, Restored, Selection, Store, StoreError
@@ -51,7 +51,7 @@ class Worker:
         self._telemetry = telemetry
         self._publisher = publisher
         self._requests = requests
-        self._thread = threading.Thread(target=self._run, name="pipeline", daemon=True)
+        self._thread = EssentialThread(self._run, "pipeline")
 
     @property
     def alive(self) -> bool:

@@ -114,7 +114,9 @@ class CheckScorer:
             object.__setattr__(self, "needs_reference", self.needs_turn)
         try:
             self.check.bound(self._options)
-        except Exception as error:  # the constructor of an evaluator is third-party code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the constructor of an evaluator is third-party code
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
     def __eq__(self, other: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,6 +50,14 @@ class Broken:
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         raise RuntimeError("out of luck")
+
+
+@dataclass(frozen=True)
+class Exits(Broken):
+    """A scorer that would end the process, as if all was well."""
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        sys.exit(0)
 
 
 @pytest.fixture(autouse=True)
@@ -244,17 +253,24 @@ def test_criteria_without_a_threshold_do_not_make_a_gate(run: Run, folder: Path)
     )
 
 
-@pytest.mark.parametrize("threshold", [None, 0.5])
+@pytest.mark.parametrize(
+    ("scorer", "threshold", "error"),
+    [
+        ("Broken", None, "RuntimeError: out of luck"),
+        ("Broken", 0.5, "RuntimeError: out of luck"),
+        ("Exits", 0.5, "SystemExit: 0"),
+    ],
+)
 def test_a_scorer_that_raises_fails_the_gate_and_shows_the_error(
-    threshold: float | None, run: Run, folder: Path
+    scorer: str, threshold: float | None, error: str, run: Run, folder: Path
 ) -> None:
     write(folder, turn(RIGHT))
-    criteria(folder, broken={"scorer": f"{__name__}:Broken", "threshold": threshold}, failure=0.5)
+    criteria(folder, broken={"scorer": f"{__name__}:{scorer}", "threshold": threshold}, failure=0.5)
     result = run("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[:2] == [
         "broken for my_agent Error. No score could be given. [refund]",
-        "    RuntimeError: out of luck",
+        f"    {error}",
     ]
     assert result.stderr.splitlines()[2:] == [
         "Coverage 0, expected 1: broken scored 0 of 1 invocations (1 error)."

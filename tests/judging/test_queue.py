@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -185,15 +186,21 @@ async def test_a_judge_that_never_answers_is_given_up(live: Live) -> None:
     ), life.sink.published
 
 
-async def test_a_judge_that_raises_is_an_error_of_its_criterion(live: Live) -> None:
+@pytest.mark.parametrize(
+    "error", [RuntimeError("out of paper"), SystemExit(0), asyncio.CancelledError()]
+)
+async def test_a_judge_that_raises_is_an_error_of_its_criterion(
+    live: Live, error: BaseException
+) -> None:
     class Broken(Model):
         async def __call__(self, question: Any) -> Any:
-            raise RuntimeError("out of paper")
+            raise error
 
     life = live(Broken())
-    await life.send(request(run_of("a")))
-    life.pass_time(6)
-    assert until(lambda: life.counted("error") == 1)
+    for count, trace in enumerate("ab", 1):
+        await life.send(request(run_of(trace)))
+        life.pass_time(6)
+        assert until(lambda count=count: life.counted("error") == count)
 
 
 async def test_only_the_newest_revision_is_judged_and_counts_once(live: Live) -> None:

@@ -167,7 +167,9 @@ def _import_module(module: str, hint: str) -> Any:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise PluginError(f"importing the module {module!r} failed: {error}") from error
         raise PluginError(f"no module {module!r}{hint}") from None
-    except Exception as error:  # third-party code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # third-party code may raise anything
         raise PluginError(
             f"importing the module {module!r} failed: {type(error).__name__}: {error}"
         ) from error

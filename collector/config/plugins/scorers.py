@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from pydantic import PydanticUserError, TypeAdapter
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator, core_schema
 
 from pathgauge.collector.config.plugins.registry import PluginError, PluginRegistry, import_object
@@ -71,9 +71,16 @@ def build_scorer(kind: type[Scorer], options: Mapping[str, Json]) -> Scorer:
     """A scorer with these options.
 
     Raises `pydantic.ValidationError` for wrong or unknown options, and `PluginError` when the
-    scorer declares options of a type that pydantic cannot read.
+    scorer declares options of a type that pydantic cannot read, and for whatever else it raises.
     """
-    return cast(Scorer, _validator(kind).validate_python(dict(options), extra="forbid"))
+    validator = _validator(kind)
+    try:
+        return cast(Scorer, validator.validate_python(dict(options), extra="forbid"))
+    except (KeyboardInterrupt, ValidationError):
+        raise
+    except BaseException as error:  # third-party code may raise anything
+        text = f"the scorer {kind.__qualname__} cannot be built: {type(error).__name__}: {error}"
+        raise PluginError(text) from error
 
 
 @lru_cache(maxsize=256)

@@ -58,7 +58,9 @@ def count_conversation(conversation: ConversationResult, telemetry: InternalTele
     telemetry.case_turns.add("unexpected", n=conversation.unexpected)
 
 
-def count_unreadable(trace_id: str, error: Exception, telemetry: InternalTelemetry) -> Unreadable:
+def count_unreadable(
+    trace_id: str, error: BaseException, telemetry: InternalTelemetry
+) -> Unreadable:
     """Count a trace, or a turn, whose content cannot be read or evaluated."""
     is_too_slow = isinstance(error, TooSlowError)
     telemetry.traces_skipped.add("too_slow" if is_too_slow else "unreadable")

@@ -244,7 +244,7 @@ def result_of(criterion: Criterion, score: object) -> Result:
     return Result(criterion, score, criterion.verdict(score.value))
 
 
-def failed(criterion: Criterion, error: Exception) -> Result:
+def failed(criterion: Criterion, error: BaseException) -> Result:
     """The result for a scorer that raised."""
     return Result(criterion, Score(None, None, f"{type(error).__name__}: {error}"), "error")
 
@@ -263,7 +263,9 @@ def _run_session(criterion: Criterion, turns: tuple[SessionTurn, ...], match: Ma
         scorer = criterion.scorer
         assert scores_sessions(scorer)
         return result_of(criterion, scorer.score_session(turns, match.reference))
-    except Exception as error:  # a scorer is third-party code and may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a scorer is third-party code and may raise anything
         return failed(criterion, error)
 
 
@@ -274,5 +276,7 @@ def _run(criterion: Criterion, invocation: Invocation, match: Match) -> Result:
     try:
         actual = _with_turn(invocation, match)
         return result_of(criterion, criterion.scorer.score(actual, match.turn))
-    except Exception as error:  # a scorer is third-party code and may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a scorer is third-party code and may raise anything
         return failed(criterion, error)

@@ -49,7 +49,9 @@ class Shadow:
             found = self.evaluator.evaluate(
                 invocation, match, closed_by=active.closed_by, judging=judging
             )
-        except Exception:  # the active evaluation must not be lost with it
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # the active evaluation must not be lost with it
             telemetry.shadow_errors.add()
             return active
         verdicts = {result.criterion.name: result.verdict for result in active.results}

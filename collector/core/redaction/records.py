@@ -44,7 +44,9 @@ class Records:
                 self._without_content.attributes(pairs, self._values.counts)
             self._values.pairs(pairs)
             return Resource(decode_attributes(pairs), KeyValueList(values=pairs).ByteSize())
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             self._count_unreadable()
             return Resource({})
 
@@ -55,7 +57,9 @@ class Records:
                 self._values.field(scope.name, "scope.name"),
                 self._values.field(scope.version, "scope.version"),
             )
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             self._count_unreadable()
             return Scope()
 
@@ -65,7 +69,9 @@ class Records:
         proto.DiscardUnknownFields()
         try:
             self._redact_span(span, proto)
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             self._count_unreadable()
             proto = SpanProto(
                 trace_id=proto.trace_id,
@@ -102,7 +108,9 @@ class Records:
         proto.DiscardUnknownFields()
         try:
             self._redact_log(log, proto)
-        except Exception:
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
             self._count_unreadable()
             proto = LogRecordProto(
                 trace_id=proto.trace_id,

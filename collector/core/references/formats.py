@@ -77,7 +77,9 @@ def _reported(found: Format, document: Document) -> Iterator[None]:
         yield
     except ConfigError:
         raise
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         text = f"the format {found.title} failed: {type(error).__name__}: {error}"
         raise ConfigError([document.problem((), text)]) from error
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, failed, result_of
+from pathgauge.collector.judging.queue import is_cancelled
 from pathgauge.collector.offline.judge_check.attempts import (
     RecordedAnswers,
     ReversedData,
@@ -199,7 +200,9 @@ class Checker:
                 recorded = RecordedAnswers(ask)
                 try:
                     result = result_of(criterion, await situation.judged(judge, recorded))
-                except Exception as error:  # a judge is third-party code, like every scorer
+                except BaseException as error:  # a judge is third-party code, like every scorer
+                    if is_cancelled(error):
+                        raise
                     result = failed(criterion, error)
                 self.progress(stage, next(answered), len(situations))
                 score = result.score

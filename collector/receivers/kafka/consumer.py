@@ -26,6 +26,7 @@ from confluent_kafka import (
 from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Reason, Signal
+from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.receivers.kafka import LogError, client
 from pathgauge.collector.receivers.kafka.ends import Ends
 from pathgauge.collector.receivers.kafka.lanes import MAX_LANE_BYTES, Lane, Merged
@@ -75,7 +76,7 @@ class GroupConsumer:
         self._ends = Ends(client.settings(config, {}), clock)
         self._closing = threading.Event()
         self._is_reachable = True
-        self._thread = threading.Thread(target=self._run, name="kafka consumer", daemon=True)
+        self._thread = EssentialThread(self._run, "kafka consumer")
 
     def start(self) -> None:
         """Join the group."""

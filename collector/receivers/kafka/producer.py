@@ -8,7 +8,6 @@ part is sent again as a whole: the spans that arrive twice are recognised when a
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.split import NO_TRACE, as_protobuf, pieces, split
 from pathgauge.collector.core.partitioning import partition_of_trace
+from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.receivers.kafka import client
 from pathgauge.collector.receivers.kafka.deliveries import Deliveries, Request
 from pathgauge.collector.receivers.kafka.records import headers
@@ -98,7 +98,7 @@ class KafkaLog:
         self._late_probes = 0
         self._has_failed = self._closing = False
         self._producer = self._make()
-        self._thread = threading.Thread(target=self._poll, name="kafka producer", daemon=True)
+        self._thread = EssentialThread(self._poll, "kafka producer")
         self._thread.start()
 
     @property

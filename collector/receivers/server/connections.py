@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 import structlog
 
+from pathgauge.collector.essential import essential_task
 from pathgauge.collector.receivers.server.spare_files import NO_FILE_IS_LEFT, SpareFiles
 from pathgauge.collector.receivers.server.strict_http import InvalidRequest
 
@@ -84,7 +85,7 @@ class Acceptor:
     def start(self, listener: socket.socket) -> None:
         """Accept connections until `stop`, which closes the listener."""
         listener.setblocking(False)
-        self._accepting = asyncio.create_task(self._accept(listener), name="accept")
+        self._accepting = essential_task(self._accept(listener), "accept")
 
     async def stop(self) -> None:
         """Accept no more connections; existing ones stay open."""

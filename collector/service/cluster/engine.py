@@ -22,6 +22,7 @@ from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.core.traffic.drift import TrafficStatus
+from pathgauge.collector.essential import essential_task
 from pathgauge.collector.receivers.kafka import topics
 from pathgauge.collector.receivers.kafka.consumer import GroupConsumer
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
@@ -190,7 +191,7 @@ class Cluster:
         if self._scorers is not None:
             self._scorers.start()
             self._join()
-            self._tasks.append(asyncio.create_task(self._watch(self._scorers)))
+            self._tasks.append(essential_task(self._watch(self._scorers), "consumer group"))
 
     async def stop(self, timeout: float) -> None:
         for task in self._tasks:

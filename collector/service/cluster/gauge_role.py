@@ -19,6 +19,7 @@ from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.core.publication import Publication
+from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.publications import Arrived, Publications
 from pathgauge.collector.service.sink_calls import close, publish
@@ -75,7 +76,7 @@ class GaugeRole:
         self._unread_at = -math.inf
         self._commands: queue.SimpleQueue[Callable[[Gauge], None]] = queue.SimpleQueue()
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="gauge", daemon=True)
+        self._thread = EssentialThread(self._run, "gauge")
         self._committed_at = self._turned_at = time.monotonic()
 
     @property

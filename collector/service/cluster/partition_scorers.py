@@ -23,6 +23,7 @@ from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.partitioning import Partition
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.receivers.kafka.partition_source import PartitionSource, Position
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.service.cluster.partition_store import PartitionStore, Source
@@ -145,7 +146,7 @@ class PartitionScorers:
         self._on_commit = on_commit
         self._scorers: dict[int, PartitionScorer] = {}
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="partitions", daemon=True)
+        self._thread = EssentialThread(self._run, "partitions")
         self.fenced = 0
         """Partitions that were lost before they were committed."""
         self.assignments = 0

@@ -1,10 +1,10 @@
 """The HTTP pages for Prometheus, for probes and for operators.
 
-`/metrics` is the exposition, `/healthz` reports that the process answers, `/readyz` whether it can
-do its work, `/activez` whether it does: a standby does not. `/debug/traces` lists open traces, and
-`/debug/scenarios` scenario ids without a reference. With `token_file` set, the three probes stay
-open; the others take the token from a header, or from the cookie of somebody who signed in on the
-pages for people.
+`/metrics` is the exposition, `/healthz` reports that the process answers and is whole, `/readyz`
+whether it can do its work, `/activez` whether it does: a standby does not. `/debug/traces` lists
+open traces, and `/debug/scenarios` scenario ids without a reference. With `token_file` set, the
+three probes stay open; the others take the token from a header, or from the cookie of somebody who
+signed in on the pages for people.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def create_app(
     unready: Callable[[], list[str]] = list,
     readers: TokenFile | None = None,
     *,
+    unhealthy: Callable[[], list[str]] = list,
     inactive: Callable[[], list[str]] = list,
     traces: Page | None = None,
     scenarios: Page | None = None,
@@ -46,7 +47,8 @@ def create_app(
     """The application over `registry`. `readers` are the tokens that open it; `None` is open to
     all.
 
-    `unready` returns the reasons for which the collector accepts no spans, `[]` when it is ready.
+    `unready` returns the reasons for which the collector accepts no spans, `[]` when it is ready,
+    and `unhealthy` those for which only another process will.
     `inactive` returns those for which it is a standby.
     `traces` is the page of open traces, `scenarios` that of scenario ids without a reference. The
     routes `with_own_authorization` decide themselves whom they answer.
@@ -61,6 +63,9 @@ def create_app(
             thread, exposition, registry, request.headers
         )
 
+    async def healthz(_: Request) -> Response:
+        return _probe(unhealthy(), ["ok"])
+
     async def readyz(_: Request) -> Response:
         return _probe(unready(), inactive() or ["ready"])
 
@@ -70,7 +75,7 @@ def create_app(
     pages = Starlette(
         routes=[
             Route("/metrics", metrics),
-            Route("/healthz", _healthz),
+            Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/activez", activez),
             *([Route("/debug/traces", traces)] if traces else []),
@@ -124,7 +129,3 @@ def _probe(reasons: list[str], otherwise: list[str]) -> Response:
     return PlainTextResponse(
         "\n".join(reasons or otherwise) + "\n", status_code=503 if reasons else 200
     )
-
-
-async def _healthz(_: Request) -> Response:
-    return PlainTextResponse("ok\n")

@@ -27,6 +27,7 @@ from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.core.traffic.drift import TrafficStatus
+from pathgauge.collector.essential import essential_task
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.service.components import build_gauge_store, stored as store_section
 from pathgauge.collector.service.engine import RELOADED
@@ -166,7 +167,9 @@ class Fleet:
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._resume)
-        self._tasks = [asyncio.create_task(scorer.run()) for scorer in self._scorers]
+        self._tasks = [
+            essential_task(scorer.run(), f"scorer {scorer.number}") for scorer in self._scorers
+        ]
         started = await asyncio.gather(*(scorer.started() for scorer in self._scorers))
         if not all(started):
             await self.stop(1.0)

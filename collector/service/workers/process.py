@@ -13,6 +13,7 @@ import sqlite3
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial, singledispatchmethod
 from typing import Any
@@ -27,6 +28,7 @@ from pathgauge.collector.core.otlp.decode_batch import decode_batch
 from pathgauge.collector.core.partitioning import Partition
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.core.traces.explain import Waiting
+from pathgauge.collector.essential import EndedError, essential_task
 from pathgauge.collector.service import logging
 from pathgauge.collector.service.components import (
     build_queues,
@@ -37,13 +39,14 @@ from pathgauge.collector.service.components import (
 from pathgauge.collector.service.judge_share import share_of
 from pathgauge.collector.service.memory.limits import read_limits
 from pathgauge.collector.service.memory.saving import save_memory
-from pathgauge.collector.service.process_end import end_process
+from pathgauge.collector.service.part_endings import ENDED, ending_in_loop, ending_in_thread
+from pathgauge.collector.service.process_end import FAILED, end_process
 from pathgauge.collector.service.process_limits import plan_of_scorer
 from pathgauge.collector.service.process_tuning import starting, tune
 from pathgauge.collector.service.publishing import Publishing
 from pathgauge.collector.service.scorer import Scorer
 from pathgauge.collector.service.workers import messages
-from pathgauge.collector.service.workers.channel import Channel, open_channel
+from pathgauge.collector.service.workers.channel import Channel, ChannelClosedError, open_channel
 from pathgauge.collector.service.workers.receiving import store_turns
 from pathgauge.collector.service.workers.scorer_process import CANNOT_START
 from pathgauge.collector.service.workers.sending import Sending
@@ -108,7 +111,10 @@ class ScorerProcess:
             restored = await asyncio.to_thread(_open, self._store)
             await asyncio.to_thread(self._scorer.resume, restored)
         tune()
-        tasks = [asyncio.create_task(self._sending.run()), asyncio.create_task(self._report())]
+        tasks = [
+            essential_task(self._sending.run(), "sending"),
+            essential_task(self._report(), "status"),
+        ]
         await self._channel.serve(self.handle)
         for task in tasks:
             task.cancel()
@@ -171,9 +177,10 @@ class ScorerProcess:
             await self._sending.finished(forwarded=False)
 
     async def _report(self) -> None:
-        while True:
-            await self._channel.tell(self._status())
-            await asyncio.sleep(STATUS_S)
+        with suppress(ChannelClosedError):  # the parent has ended
+            while True:
+                await self._channel.tell(self._status())
+                await asyncio.sleep(STATUS_S)
 
     def _status(self) -> messages.Status:
         collectors: list[Collector] = [Live([self._commits])]
@@ -220,6 +227,7 @@ def _open(store: SqliteStore) -> Restored:
 
 
 async def _serve(connection: socket.socket) -> None:
+    asyncio.get_running_loop().set_exception_handler(ending_in_loop(_end))
     channel = await open_channel(connection)
     try:
         start: messages.Start = await channel.receive()
@@ -234,13 +242,19 @@ async def _serve(connection: socket.socket) -> None:
         sys.exit(CANNOT_START)
 
 
+def _end(error: EndedError) -> None:
+    """At once: what is acknowledged is in the store, and the parent starts another process."""
+    _log.error(ENDED, reason=str(error))
+    end_process(FAILED)
+
+
 def main() -> None:
     """Score for the parent until it says stop, or ends."""
     # The parent decides when to stop, also if the system asks all processes of a service.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     save_memory(read_limits())
-    threading.excepthook = logging.log_unhandled_in_thread
+    threading.excepthook = ending_in_thread(_end)
     asyncio.run(_serve(socket.socket(fileno=int(sys.argv[1]))))
     end_process()
 

@@ -14,6 +14,7 @@ import structlog
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.service.publications import Arrived, Publications, Stored
 from pathgauge.collector.service.sink_calls import close, publish
 
@@ -53,7 +54,7 @@ class PublicationThread:
         self._entries = queue.SimpleQueue()
         self._committed_at = time.monotonic()
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="gauge", daemon=True)
+        self._thread = EssentialThread(self._run, "gauge")
 
     @property
     def alive(self) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from pathgauge.collector.essential import essential_task
 from pathgauge.collector.service.workers.channel import ChannelClosedError
 from pathgauge.collector.service.workers.messages import Received, Relay
 from pathgauge.collector.service.workers.scorer_process import ScorerProcess
@@ -34,7 +35,10 @@ class Relaying:
     def put(self, sender: ScorerProcess, turns: Sequence[Outgoing]) -> None:
         """Pass on what a scorer has forwarded."""
         if not self._tasks:
-            self._tasks = [asyncio.create_task(self._run(scorer)) for scorer in self._scorers]
+            self._tasks = [
+                essential_task(self._run(scorer), f"relaying {scorer.number}")
+                for scorer in self._scorers
+            ]
         self._queues[sender.number].put_nowait(turns)
 
     def stop(self) -> None:

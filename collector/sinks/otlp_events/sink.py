@@ -26,6 +26,7 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluatio
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.own_events import EVALUATION_RESULT, SCOPE
 from pathgauge.collector.core.pipeline_events import Judged
+from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.sinks.otlp_events.event import Event, events_of, events_of_conversation
 
 _log = structlog.get_logger(__name__)
@@ -117,7 +118,7 @@ class OtlpEvents:
                 else:
                     self._waiting.append(event)
             if self._thread is None and self._waiting:
-                self._thread = threading.Thread(target=self._run, name="otlp events", daemon=True)
+                self._thread = EssentialThread(self._run, "otlp events")
                 self._thread.start()
             self._changed.notify()
 

@@ -8,12 +8,13 @@ the next group. So the speed of the disk decides how many requests share a sync.
 from __future__ import annotations
 
 import queue
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 import structlog
+
+from pathgauge.collector.essential import EssentialThread
 
 _log = structlog.get_logger(__name__)
 
@@ -36,7 +37,7 @@ class Writer(Generic[ItemT]):
         self._max_group_bytes = max_group_bytes
         self._max_group_items = max_group_items
         self._queue: queue.SimpleQueue[ItemT | Callable[[], None] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="store", daemon=True)
+        self._thread = EssentialThread(self._run, "store")
 
     def start(self) -> None:
         """Start the thread."""

@@ -92,6 +92,7 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "acme_scorers.py").write_text(ACME, encoding="utf-8")
     (tmp_path / "acme_needy.py").write_text("import acme_dependency", encoding="utf-8")
     (tmp_path / "acme_broken.py").write_text("1 / 0", encoding="utf-8")
+    (tmp_path / "acme_exits.py").write_text("raise SystemExit(0)", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 
@@ -151,6 +152,7 @@ def test_a_scorer_is_found_by_its_entry_point_or_by_module_and_class(acme: Path)
             "acme_broken:Scorer",
             "importing the module 'acme_broken' failed: ZeroDivisionError: division by zero",
         ),
+        ("acme_exits:Scorer", "importing the module 'acme_exits' failed: SystemExit: 0"),
         (
             "..x:Scorer",
             "importing the module '..x' failed: TypeError: the 'package' argument is required",
@@ -264,6 +266,18 @@ def test_options_inside_of_options_are_no_less_strict_about_true_and_false() -> 
 def test_options_that_cannot_be_read_are_the_scorers_mistake(acme: Path, name: str) -> None:
     with pytest.raises(PluginError, match=rf"^the options of the scorer {name} cannot be read: "):
         scorers.build_scorer(scorers.scorer_class(f"acme_scorers:{name}"), {})
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no licence"), SystemExit("no licence")])
+def test_a_scorer_that_cannot_be_built_is_named_with_the_reason(error: BaseException) -> None:
+    @dataclass(frozen=True)
+    class Unlicensed(Threefold):
+        def __post_init__(self) -> None:
+            raise error
+
+    text = rf"^the scorer .*Unlicensed cannot be built: {type(error).__name__}: no licence$"
+    with pytest.raises(PluginError, match=text):
+        scorers.build_scorer(Unlicensed, {"mode": "one"})
 
 
 def test_the_catalogue_tells_how_to_use_a_scorer(acme: Path) -> None:

@@ -138,12 +138,17 @@ def test_an_entry_point_that_is_no_sink_is_refused_by_name(load: Load, packages:
     [
         ("def withdraw", "the sink 'lines' lacks the methods withdraw"),
         ("return Lines(file)", "the sink 'lines' cannot be built: ZeroDivisionError: "),
+        ("file = context", "the sink 'lines' cannot be built: SystemExit: 0"),
     ],
 )
 def test_a_sink_that_cannot_be_used_is_refused_by_name(
     load: Load, packages: Path, changed: str, message: str
 ) -> None:
-    replacement = {"def withdraw": "def other", "return Lines(file)": "1 / 0"}[changed]
+    replacement = {
+        "def withdraw": "def other",
+        "return Lines(file)": "1 / 0",
+        "file = context": "raise SystemExit(0); file = context",
+    }[changed]
     (packages / "acme_sinks.py").write_text(ACME.replace(changed, replacement))
     with pytest.raises(PluginError, match=message):
         build_sinks(load("{lines: {path: out.jsonl}}"), InternalTelemetry())

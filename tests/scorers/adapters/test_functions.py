@@ -458,8 +458,17 @@ def test_an_evaluator_is_scored_as_a_class_with_options_or_as_an_object() -> Non
 
 
 def test_an_evaluator_that_refuses_its_options_is_refused_at_the_start() -> None:
+    class Exits:
+        def __init__(self) -> None:
+            raise SystemExit(3)
+
+        def evaluate(self, result: object) -> bool:
+            return True
+
     with pytest.raises(ValueError, match=r"^ValueError: word is empty$"):
         from_function(Mentions, word="")
+    with pytest.raises(ValueError, match=r"^SystemExit: 3$"):
+        from_function(Exits)
 
 
 def test_options_are_given_anew_for_every_score() -> None:
