@@ -17,6 +17,7 @@ from pathgauge.collector.config import Config, Grpc, Http
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Consumer
 from pathgauge.collector.receivers.auth.access import Access
+from pathgauge.collector.receivers.auth.certificate_expiry import CertificateExpiry
 from pathgauge.collector.receivers.auth.exposure import Server, is_reachable
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
 from pathgauge.collector.receivers.grpc import GrpcReceiver
@@ -80,6 +81,7 @@ class Endpoints:
         readable = Authorization(
             access.readers, access.authenticate if config.auth else None, _hosts(config)
         )
+        engine.registry.register(CertificateExpiry(access.tls))
         queries = QueryThread(sources.is_busy)
         intake = build_intake(config, engine, telemetry)
         people = [

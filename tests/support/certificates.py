@@ -58,9 +58,16 @@ class Authority:
         self._ca = trustme.CA(key_type=trustme.KeyType.ECDSA)
         self.certificate = self._ca.cert_pem.bytes()
 
-    def write_server(self, folder: Path, name: str = "server") -> dict[str, str]:
+    def write_server(
+        self,
+        folder: Path,
+        name: str = "server",
+        *,
+        begins: datetime | None = None,
+        ends: datetime | None = None,
+    ) -> dict[str, str]:
         """The files of a server on loopback; gives the keys of the configuration for them."""
-        issued = self._ca.issue_cert("localhost", "127.0.0.1")
+        issued = self._ca.issue_cert("localhost", "127.0.0.1", not_before=begins, not_after=ends)
         (folder / f"{name}.pem").write_bytes(_chain(issued))
         (folder / f"{name}.key").write_bytes(issued.private_key_pem.bytes())
         return {"cert_file": f"{name}.pem", "key_file": f"{name}.key"}

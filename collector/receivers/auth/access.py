@@ -4,12 +4,14 @@ all problems together.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pathgauge.collector.config import Auth, Config, Tenant, Tls
 from pathgauge.collector.core.documents import ConfigError, KeyPath, Problem, Problems, show_path
+from pathgauge.collector.receivers.auth.certificate_expiry import expiry_warnings
 from pathgauge.collector.receivers.auth.exposure import (
     SERVERS,
     Server,
@@ -73,6 +75,7 @@ def load_access(config: Config, *, insecure_bind: bool = False) -> Access:
         tokens=tokens,
         warnings=(
             *warnings(config),
+            *expiry_warnings(config, tls, time.time()),
             *(warning for file in tokens.values() for warning in file.warnings),
         ),
     )

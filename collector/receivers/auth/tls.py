@@ -6,16 +6,26 @@ Rotated files are used from the next handshake on; open connections do not chang
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias, cast
 
 import grpc
 
+from pathgauge.collector.receivers.auth.certificate_dates import (
+    Validity,
+    all_valid,
+    any_valid,
+    validities,
+)
 from pathgauge.collector.receivers.auth.secret_files import (
     SecretFileError,
     SecretFiles,
     read_secret,
 )
+
+TlsFile: TypeAlias = Literal["cert_file", "client_ca_file"]
 
 _NO_PASSWORD = ""
 """Without it, OpenSSL would ask for the password of an encrypted key on the terminal."""
@@ -34,6 +44,7 @@ class TlsPaths:
 class _Loaded:
     context: ssl.SSLContext
     grpc: grpc.ServerCertificateConfiguration
+    validities: Mapping[TlsFile, Validity]
 
 
 class ServerTls:
@@ -46,6 +57,11 @@ class ServerTls:
         self._files = SecretFiles(
             (file for file in files if file is not None), lambda: _load(paths)
         )
+
+    @property
+    def validities(self) -> Mapping[TlsFile, Validity]:
+        """From when until when each file is valid, by its key."""
+        return self._files.current.validities
 
     def context(self) -> ssl.SSLContext:
         """The context for the next connection of an HTTP server."""
@@ -89,13 +105,33 @@ def _load(paths: TlsPaths) -> _Loaded:
             f"{paths.key_file}: {_reason(error)}, expected the key of {paths.cert_file} in PEM",
         ) from None
     if paths.client_ca_file is None:
-        return _Loaded(context, grpc.ssl_server_certificate_configuration([(key, certificate)]))
+        return _Loaded(
+            context,
+            grpc.ssl_server_certificate_configuration([(key, certificate)]),
+            _dated(cert_file=all_valid(_dates(certificate))),
+        )
     authority = _certificates(paths.client_ca_file, "client_ca_file")
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=authority.decode("ascii"))
     return _Loaded(
-        context, grpc.ssl_server_certificate_configuration([(key, certificate)], authority)
+        context,
+        grpc.ssl_server_certificate_configuration([(key, certificate)], authority),
+        _dated(
+            cert_file=all_valid(_dates(certificate)), client_ca_file=any_valid(_dates(authority))
+        ),
     )
+
+
+def _dates(pem: bytes) -> list[Validity]:
+    """None if OpenSSL reads what we do not: the certificate is used all the same."""
+    try:
+        return validities(pem)
+    except ValueError:
+        return []
+
+
+def _dated(**found: Validity | None) -> Mapping[TlsFile, Validity]:
+    return {cast(TlsFile, key): one for key, one in found.items() if one is not None}
 
 
 def _certificates(path: Path, key: str) -> bytes:

@@ -67,6 +67,19 @@ def cases() -> list[Case]:
             "Prometheus cannot scrape a:9464 of the job pathgauge.",
         ),
         Case(
+            "PathgaugeCertificateExpires",
+            short,
+            {
+                named(
+                    "pathgauge_certificate_expiry_timestamp_seconds",
+                    server="http",
+                    file="cert_file",
+                ): short.gauge(30 * 86_400, 10 * 86_400)
+            },
+            {**MAJOR, **WARNING, "server": "http", "file": "cert_file"},
+            "cert_file of the server http of a:9464 is valid for another 9d 22h 27m 0s.",
+        ),
+        Case(
             "PathgaugeConfigReloadFailed",
             short,
             {named("pathgauge_config_last_reload_successful"): short.gauge(1, 0)},

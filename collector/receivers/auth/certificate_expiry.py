@@ -1,0 +1,86 @@
+"""Says when certificates are not valid yet, expire soon, or have expired.
+
+They are warnings: a clock may be wrong, and senders who do not check would be refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from pathgauge.collector.config import Config
+from pathgauge.collector.core.documents import show_path
+from pathgauge.collector.receivers.auth.certificate_dates import Validity, any_valid, validities
+from pathgauge.collector.receivers.auth.exposure import SERVERS, Server, servers
+from pathgauge.collector.receivers.auth.tls import ServerTls
+
+SOON_S = 14 * 86_400
+"""Certificates that are renewed by themselves are renewed a month before their end, or in the last
+third of a short life.
+"""
+
+
+class CertificateExpiry(Collector):
+    """The series about the certificates that the servers use now."""
+
+    def __init__(self, tls: Mapping[Server, ServerTls]) -> None:
+        self._tls = tls
+
+    def collect(self) -> Iterator[Metric]:
+        """All series. prometheus_client calls this at a scrape."""
+        family = GaugeMetricFamily(
+            "pathgauge_certificate_expiry_timestamp_seconds",
+            "When the certificate of a server expires, or the last of the CAs of its clients.",
+            labels=("server", "file"),
+        )
+        for server, tls in self._tls.items():
+            for key, validity in tls.validities.items():
+                family.add_metric((server, key), validity.ends)
+        if self._tls:
+            yield family
+
+
+def expiry_warnings(config: Config, tls: Mapping[Server, ServerTls], now: float) -> Iterator[str]:
+    """Certificates of servers, and CAs of clients and of providers of models, that are not valid
+    at `now`, or not for long.
+    """
+    for server, one in tls.items():
+        section = servers(config)[server].tls
+        for key, validity in one.validities.items():
+            if text := _doubt(validity, now):
+                place = show_path((*SERVERS[server], "tls", key))
+                yield f"{place}: {getattr(section, key)} {text}"
+    if config.judge is None:
+        return
+    for name, provider in config.judge.settings(config.folder).providers.items():
+        found = None if provider.ca_file is None else _of_authorities(Path(provider.ca_file))
+        if found is not None and (text := _doubt(found, now)):
+            place = show_path(("judge", "providers", name, "ca_file"))
+            yield f"{place}: {config.judge.providers[name].ca_file} {text}"
+
+
+def _of_authorities(path: Path) -> Validity | None:
+    try:
+        found = validities(path.read_bytes())
+    except (OSError, ValueError):  # whether it can be used is checked elsewhere
+        return None
+    return any_valid(found)
+
+
+def _doubt(validity: Validity, now: float) -> str:
+    if now < validity.begins:
+        return f"is not valid before {_shown(validity.begins)}; is the clock right?"
+    if now >= validity.ends:
+        return f"has expired at {_shown(validity.ends)}"
+    if now >= validity.ends - SOON_S:
+        days = int((validity.ends - now) // 86_400)
+        return f"expires at {_shown(validity.ends)}, in {days} {'day' if days == 1 else 'days'}"
+    return ""
+
+
+def _shown(unix: int) -> str:
+    return f"{datetime.fromtimestamp(unix, UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,111 @@
+"""The dates of certificates: read as OpenSSL reads them, and a warning before it is too late."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from pathgauge.collector import config
+from pathgauge.collector.config import Config
+from pathgauge.collector.receivers.auth.access import load_access
+from pathgauge.collector.receivers.auth.certificate_dates import validities
+from pathgauge.collector.receivers.auth.certificate_expiry import (
+    CertificateExpiry,
+    expiry_warnings,
+)
+from support.certificates import Authority
+
+BEGINS = datetime(2026, 1, 1, tzinfo=UTC)
+ENDS = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+Load = Callable[[object], Config]
+PLACE = "receivers.otlp.protocols.http.tls.cert_file: server.pem"
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Loads a configuration beside the certificates; JSON is valid YAML."""
+
+    def load(settings: object) -> Config:
+        (tmp_path / "pathgauge.yaml").write_text(json.dumps(settings))
+        return config.load(tmp_path / "pathgauge.yaml")
+
+    return load
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [datetime(year, 2, 28, 23, 59, 59, tzinfo=UTC) for year in (1999, 2026, 2049, 2050, 9999)],
+)
+def test_dates_are_read_like_by_another_library(tmp_path: Path, ends: datetime) -> None:
+    Authority().write_server(tmp_path, begins=datetime(1951, 1, 1, tzinfo=UTC), ends=ends)
+    pem = (tmp_path / "server.pem").read_bytes()
+    read = x509.load_pem_x509_certificates(pem)
+    assert validities(pem) == [
+        (int(one.not_valid_before_utc.timestamp()), int(one.not_valid_after_utc.timestamp()))
+        for one in read
+    ]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 40, 90])
+def test_what_is_no_certificate_is_an_error_or_has_no_dates(tmp_path: Path, cut: int) -> None:
+    Authority().write_server(tmp_path)
+    lines = (tmp_path / "server.pem").read_bytes().splitlines(keepends=True)
+    broken = lines[0] + lines[1][:cut] + b"\n" + lines[-1]
+    with pytest.raises(ValueError, match=r"."):
+        validities(broken)
+    assert validities(b"no certificate") == []
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (BEGINS - timedelta(1), "is not valid before 2026-01-01 00:00 UTC; is the clock right?"),
+        (BEGINS, None),
+        (ENDS - timedelta(14, 1), None),
+        (ENDS - timedelta(14), "expires at 2026-03-01 12:30 UTC, in 14 days"),
+        (ENDS - timedelta(1.5), "expires at 2026-03-01 12:30 UTC, in 1 day"),
+        (ENDS, "has expired at 2026-03-01 12:30 UTC"),
+    ],
+)
+def test_a_certificate_is_doubted_near_its_ends(
+    tmp_path: Path, load: Load, now: datetime, expected: str | None
+) -> None:
+    tls = Authority().write_server(tmp_path, begins=BEGINS, ends=ENDS)
+    settings = load({"receivers": {"otlp": {"protocols": {"http": {"tls": tls}}}}})
+    access = load_access(settings)
+    found = list(expiry_warnings(settings, access.tls, now.timestamp()))
+    assert found == ([] if expected is None else [f"{PLACE} {expected}"])
+    [family] = CertificateExpiry(access.tls).collect()
+    assert [(one.labels, one.value) for one in family.samples] == [
+        ({"server": "http", "file": "cert_file"}, ENDS.timestamp())
+    ]
+
+
+def test_one_valid_authority_of_several_is_enough(tmp_path: Path, load: Load) -> None:
+    tls = Authority().write_server(tmp_path)
+    Authority().write_server(tmp_path, "old", begins=BEGINS, ends=ENDS)
+    old, new = (tmp_path / "old.pem").read_bytes(), Authority().certificate
+    (tmp_path / "clients-ca.pem").write_bytes(old + new)
+    section = {"tls": {**tls, "client_ca_file": "clients-ca.pem"}}
+    settings = load({"receivers": {"otlp": {"protocols": {"http": section}}}})
+    assert load_access(settings).warnings == ()
+    (tmp_path / "clients-ca.pem").write_bytes(old)
+    assert load_access(settings).warnings == (
+        "receivers.otlp.protocols.http.tls.client_ca_file: clients-ca.pem has expired at"
+        " 2026-03-01 12:30 UTC",
+    )
+
+
+def test_an_expired_authority_of_a_provider_is_a_warning(tmp_path: Path, load: Load) -> None:
+    Authority().write_server(tmp_path, begins=BEGINS, ends=ENDS)
+    provider = {"base_url": "https://models.example/v1", "api_key": "k", "ca_file": "server.pem"}
+    judge = {"model": "m", "providers": {"openai": provider}}
+    settings = load({"judge": judge})
+    assert load_access(settings).warnings == (
+        "judge.providers.openai.ca_file: server.pem has expired at 2026-03-01 12:30 UTC",
+    )
