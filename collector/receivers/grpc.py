@@ -187,7 +187,8 @@ class GrpcReceiver:
 
     def _listen(self, server: grpc.aio.Server, port: int) -> int:
         endpoint = self._endpoint._replace(port=port)
-        listen(endpoint).close()  # raises the reason, which gRPC would only print
+        for listener in listen(endpoint):  # raises the reason, which gRPC would only print
+            listener.close()
         try:
             if self._credentials is not None:
                 return server.add_secure_port(str(endpoint), self._credentials)

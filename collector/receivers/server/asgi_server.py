@@ -81,10 +81,10 @@ class HttpServer:
         """Listen, and return once connections are accepted. Raises OSError, naming the endpoint,
         when the address is unavailable.
         """
-        listener = listen(self._endpoint)
-        self._port = listener.getsockname()[1]
+        listeners = listen(self._endpoint)
+        self._port = listeners[0].getsockname()[1]
         self._serving = asyncio.create_task(
-            self._server.serve(sockets=[listener]), name=f"http {self._endpoint}"
+            self._server.serve(sockets=listeners), name=f"http {self._endpoint}"
         )
         while not self._server.started and not self._serving.done():
             await asyncio.sleep(0.001)

@@ -11,7 +11,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -78,28 +77,29 @@ class Acceptor:
         self._peers: dict[object, str] = {}
         """The address behind each connection."""
         self._connecting: dict[asyncio.Task[None], socket.socket] = {}
-        self._accepting: asyncio.Task[None] | None = None
+        self._accepting: list[asyncio.Task[None]] = []
         self._quiet_until: dict[str, float] = {}
         self._spare = SpareFiles(terms.spare_files)
 
     def start(self, listener: socket.socket) -> None:
-        """Accept connections until `stop`, which closes the listener."""
+        """Accept connections until `stop`, which closes the listener. A server may have several."""
         listener.setblocking(False)
-        self._accepting = essential_task(self._accept(listener), "accept")
+        self._accepting.append(essential_task(self._accept(listener), "accept"))
 
     async def stop(self) -> None:
         """Accept no more connections; existing ones stay open."""
         connecting = dict(self._connecting)
-        tasks = [*connecting, *([self._accepting] if self._accepting else [])]
+        tasks = [*connecting, *self._accepting]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._spare.close()
         for task, connection in connecting.items():
             if task.cancelled():
                 connection.close()  # a task that was cancelled before it began closes nothing
 
     async def _accept(self, listener: socket.socket) -> None:
-        with listener, closing(self._spare):
+        with listener:
             while True:
                 self._spare.refill()
                 try:

@@ -62,6 +62,53 @@ async def test_it_serves_on_a_free_port_until_it_is_stopped() -> None:
         await asyncio.open_connection("127.0.0.1", port)
 
 
+def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """Every name stands for these addresses."""
+    found = [
+        (socket.AF_INET6 if ":" in one else socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 0))
+        for one in addresses
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+
+
+async def test_a_name_is_served_at_all_of_its_addresses_and_one_port(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolving(monkeypatch, "::1", "127.0.0.1", "127.0.0.2", "127.0.0.1")
+    server = HttpServer(hello, "localhost:0")
+    await server.start()
+    monkeypatch.undo()
+    for host in ("127.0.0.1", "127.0.0.2", *(["::1"] if socket.has_ipv6 else [])):
+        reader, writer = await asyncio.open_connection(host, server.port)
+        writer.write(GET_AND_CLOSE)
+        assert (await reader.read()).endswith(b"hi")
+        writer.close()
+    await server.stop()
+    for host in ("127.0.0.1", "127.0.0.2"):
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(host, server.port)
+
+
+async def test_an_address_that_is_not_of_this_machine_does_not_matter_beside_one_that_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolving(monkeypatch, "2001:db8::1", "127.0.0.1", "192.0.2.1")
+    server = HttpServer(hello, "localhost:0")
+    await server.start()
+    await server.stop()
+    resolving(monkeypatch, "2001:db8::1", "192.0.2.1")
+    with pytest.raises(OSError, match="cannot listen on localhost:0: Cannot assign requested"):
+        await server.start()
+
+
+async def test_a_port_that_one_address_uses_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.2", 0)) as other:
+        resolving(monkeypatch, "127.0.0.1", "127.0.0.2")
+        endpoint = f"localhost:{other.getsockname()[1]}"
+        with pytest.raises(OSError, match=f"cannot listen on {endpoint}: Address already in use"):
+            await HttpServer(hello, endpoint).start()
+
+
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
 async def test_it_serves_on_ipv6() -> None:
     server = HttpServer(hello, "[::1]:0")
