@@ -115,7 +115,7 @@ class Budget:
         self._start_due_windows()
         for name, window in self._windows.items():
             match spent.get(name):
-                case (number, calls, tokens, usd) if number == window.number:
+                case (number, calls, tokens, usd) if number >= window.number:
                     used = window.used + Amounts(calls, tokens, usd)
                     self._windows[name] = replace(window, used=used)
 
@@ -135,12 +135,15 @@ class Budget:
             self._windows[name] = self._current(name)
 
     def _current(self, name: str) -> _Window:
-        """The window of now. A clock set back by one window does not reset the budget."""
+        """The window of now. A clock that is set back does not reset the budget: what was spent is
+        part of the window that the clock shows then. So a clock that was far ahead does not close
+        the budget for longer than this window.
+        """
         window = self._windows[name]
         number = self._current_number(name)
         if number in (window.number, window.number - 1):
             return window
-        return _Window(number)
+        return _Window(number) if number > window.number else replace(window, number=number)
 
     def _current_number(self, name: str) -> int:
         return int(self._wall() // _WINDOW_S[name])

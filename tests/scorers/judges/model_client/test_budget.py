@@ -101,7 +101,19 @@ def test_usage_is_charged_to_the_window_of_the_request() -> None:
     assert [*budget.remaining()] == [("tokens", "hour", 100.0)]
 
 
-def test_setting_the_clock_back_does_not_reset_a_budget() -> None:
+@pytest.mark.parametrize("back", [1, HOUR + 1, 2 * HOUR, 40 * DAY])
+def test_setting_the_clock_back_does_not_reset_a_budget(back: float) -> None:
+    time = Time(NOON)
+    budget = Budget(BudgetLimits(calls_per_hour=1, calls_per_day=2), time)
+    budget.reserve(1, 1, None)
+    time.now = NOON - back
+    assert refused(budget)
+    restarted = Budget(BudgetLimits(calls_per_hour=1, calls_per_day=2), time)
+    restarted.restore(budget.spent())
+    assert refused(restarted)
+
+
+def test_a_clock_that_goes_on_after_a_short_step_back_does_not_reset_a_budget() -> None:
     time = Time(NOON)
     budget = Budget(BudgetLimits(calls_per_hour=1), time)
     budget.reserve(1, 1, None)
@@ -111,11 +123,19 @@ def test_setting_the_clock_back_does_not_reset_a_budget() -> None:
     assert refused(budget)
 
 
-def test_a_clock_that_was_far_ahead_does_not_close_a_budget() -> None:
-    time = Time(NOON + 365 * DAY)
-    budget = Budget(BudgetLimits(calls_per_day=1), time)
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_clock_that_was_far_ahead_closes_a_budget_no_longer_than_until_the_next_window(
+    restarts: bool,
+) -> None:
+    time, limits = Time(NOON + 365 * DAY), BudgetLimits(calls_per_day=1)
+    budget = Budget(limits, time)
     budget.reserve(1, 1, None)
     time.now = NOON
+    if restarts:
+        spent, budget = budget.spent(), Budget(limits, time)
+        budget.restore(spent)
+    assert refused(budget)
+    time.now = NOON + 12 * HOUR
     assert not refused(budget)
 
 
