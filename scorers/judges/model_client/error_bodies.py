@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Set
+from itertools import islice
 
 from pathgauge.scorers.judges.model_client.accepted_parameters import Parameter
 from pathgauge.scorers.types import Json
@@ -16,6 +17,8 @@ from pathgauge.scorers.types import Json
 MAX_SHOWN_CHARS = 300
 """Maximum length of a text for people."""
 _MAX_READ_CHARS = 4000
+_MAX_READ_VALUES = 1000
+"""A body of 1 MiB has hundreds of thousands, and other judges wait while it is read."""
 _MAX_LEVELS = 8
 _TEXT_KEYS = ("error", "errors", "message", "detail", "details", "msg", "metadata", "raw")
 """Members that contain the text, or contain a member that does."""
@@ -59,7 +62,8 @@ def json_of(text: str) -> Json:
 
 def text_of(body: Json) -> str:
     """The text in an error body, in one line. Empty: it has none, or is a web page."""
-    found = " ".join(" ".join(_texts(body)).split())
+    read = islice(_texts(body), _MAX_READ_VALUES)
+    found = " ".join(" ".join(text for text in read if text).split())
     return "" if found.startswith("<") else found[:_MAX_READ_CHARS]
 
 
@@ -89,17 +93,23 @@ def shown(text: str, api_key: str, content: Json) -> str:
 
 
 def _texts(body: Json, level: int = 0) -> Iterator[str]:
+    """The text of each value, in the order in which people read; empty for one that has none."""
     match body:
         case str():
             yield body
+        case {"loc": list() as location, "msg": str() as text}:
+            yield f"{'.'.join(map(str, location[:_MAX_LEVELS]))}: {text}"
         case list() if level < _MAX_LEVELS:
+            yield ""
             for item in body:
                 yield from _texts(item, level + 1)
-        case {"loc": list() as location, "msg": str() as text}:
-            yield f"{'.'.join(map(str, location))}: {text}"
         case dict() if level < _MAX_LEVELS:
+            yield ""
             for key in _TEXT_KEYS:
-                yield from _texts(body.get(key), level + 1)
+                if key in body:
+                    yield from _texts(body[key], level + 1)
+        case _:
+            yield ""
 
 
 def _param(body: Json) -> str:
@@ -133,17 +143,37 @@ def _without_runs(text: str, source: str, length: int) -> str:
     folded, source = text.casefold(), source.casefold()
     if len(folded) != len(text):  # positions would differ
         return _without_runs(folded, source, length)
-    runs = [folded[start : start + length] for start in range(len(text) - length + 1)]
-    # Searching for each run would read the whole source as often: seconds for a long trajectory.
-    found = {*runs}.intersection(
-        source[start : start + length] for start in range(len(source) - length + 1)
-    )
+    runs = _runs(folded, length)
+    found = _quoted({*runs}, folded, source, length)
     starts = (start for start, run in enumerate(runs) if run in found)
     kept, end = [], 0
     for begin, stop in _merged(starts, length):
         kept += [text[end:begin], _REDACTED]
         end = stop
     return "".join((*kept, text[end:]))
+
+
+def _runs(text: str, length: int) -> list[str]:
+    return [text[start : start + length] for start in range(len(text) - length + 1)]
+
+
+def _quoted(runs: Set[str], text: str, source: str, length: int) -> Set[str]:
+    """Those of the `runs`, which are all of `text`, that `source` contains.
+
+    Searching for each run would read the whole source as often, and comparing all runs of the
+    source would copy each of its characters a dozen times: seconds for a long trajectory. Each run
+    contains a whole block of half its length, wherever blocks begin, so the surroundings of blocks
+    that the text has are enough.
+    """
+    size = (length + 1) // 2
+    blocks = {*_runs(text, size)}
+    reach = length - size
+    near = {
+        source[max(0, start - reach) : start + length]
+        for start in range(0, len(source), size)
+        if source[start : start + size] in blocks
+    }
+    return {run for part in near for run in _runs(part, length) if run in runs}
 
 
 def _merged(starts: Iterable[int], length: int) -> Iterator[tuple[int, int]]:

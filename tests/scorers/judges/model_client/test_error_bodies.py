@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
+from typing import Any
 
+import pytest
 from hypothesis import given, strategies as st
 
 from pathgauge.scorers.judges.model_client.accepted_parameters import PARAMETERS
@@ -55,6 +58,33 @@ def test_the_content_is_searched_in_linear_time() -> None:
     before = time.process_time()
     shown(text_of(text), "sk-0123456789", {"trajectory": trajectory})
     assert time.process_time() - before < 3
+
+
+@given(st.text("ab", max_size=60), st.text("ab", max_size=120))
+def test_exactly_the_runs_of_the_content_are_hidden(text: str, content: str) -> None:
+    runs = [text[at : at + 12] for at in range(len(text) - 11)]
+    hidden = {at + n for at, run in enumerate(runs) if run in content for n in range(12)}
+    expected = "".join("_" if at in hidden else char for at, char in enumerate(text))
+    assert shown(text, "", {"response": content}) == re.sub("_+", "[REDACTED]", expected)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [{}] * 349_000,
+        [[[[[[{}] * 349_000]]]]],
+        [[]] * 349_000,
+        [{"message": "a"}] * 70_000,
+        {"loc": [1] * 500_000, "msg": "a"},
+        ["a"] * 250_000,
+    ],
+    ids=["objects", "below lists", "lists", "messages", "a place", "texts"],
+)
+def test_a_large_body_takes_no_longer_than_a_small_one(body: Any) -> None:
+    before = time.process_time()
+    for _ in range(10):
+        text_of(body)
+    assert time.process_time() - before < 0.1
 
 
 @given(JSON)
