@@ -52,11 +52,7 @@ class Authorization:
         """
         if not self.is_open:
             return self.of_token(token_of(scope))
-        host = _host(scope)
-        if self.hosts is not None and host not in self.hosts:
-            raise ProblemError(
-                403, f"found the host {host[:100]}, expected one of loopback or of ui.hosts"
-            )
+        check_host(scope, self.hosts)
         return None
 
     def of_token(self, token: str | None) -> str | None:
@@ -69,6 +65,17 @@ class Authorization:
             except RefusedError:
                 pass
         raise UnauthorizedError
+
+
+def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
+    """Raises `ProblemError` if the request asks for a host that is not one of `hosts`; `None`: any
+    is.
+    """
+    host = _host(scope)
+    if hosts is not None and host not in hosts:
+        raise ProblemError(
+            403, f"found the host {host[:100]}, expected one of loopback or of ui.hosts"
+        )
 
 
 def authorized(authorization: Authorization, request: Request) -> str | None:

@@ -102,6 +102,7 @@ class Endpoints:
             engine.registry,
             unready,
             access.readers,
+            hosts=readable.hosts,
             unhealthy=unhealthy,
             inactive=engine.inactive,
             traces=traces_page(engine.usage, engine.explain_open_traces),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
@@ -22,9 +23,10 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pathgauge.collector.api import problems
-from pathgauge.collector.api.authorization import token_of
+from pathgauge.collector.api.authorization import check_host, token_of
 from pathgauge.collector.api.endpoints import PREFIX
 from pathgauge.collector.receivers.auth.tokens import TokenFile
+from pathgauge.collector.service.web.debug_page import HEADERS
 from pathgauge.collector.service.web.exposition import exposition
 
 Page = Callable[[Request], Awaitable[Response]]
@@ -38,6 +40,7 @@ def create_app(
     unready: Callable[[], list[str]] = list,
     readers: TokenFile | None = None,
     *,
+    hosts: frozenset[str] | None = None,
     unhealthy: Callable[[], list[str]] = list,
     inactive: Callable[[], list[str]] = list,
     traces: Page | None = None,
@@ -45,7 +48,8 @@ def create_app(
     with_own_authorization: Sequence[Route] = (),
 ) -> ASGIApp:
     """The application over `registry`. `readers` are the tokens that open it; `None` is open to
-    all.
+    all. Then pages below `/debug` are open by the names `hosts` only, if it is not `None`;
+    Prometheus may scrape by any name.
 
     `unready` returns the reasons for which the collector accepts no spans, `[]` when it is ready,
     and `unhealthy` those for which only another process will.
@@ -72,19 +76,33 @@ def create_app(
     async def activez(_: Request) -> Response:
         return _probe(unready() + inactive(), ["active"])
 
+    by_known_host = partial(_by_known_host, hosts=hosts if readers is None else None)
     pages = Starlette(
         routes=[
             Route("/metrics", metrics),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/activez", activez),
-            *([Route("/debug/traces", traces)] if traces else []),
-            *([Route("/debug/scenarios", scenarios)] if scenarios else []),
+            *([Route("/debug/traces", by_known_host(traces))] if traces else []),
+            *([Route("/debug/scenarios", by_known_host(scenarios))] if scenarios else []),
             *with_own_authorization,
         ],
         exception_handlers={HTTPException: _without_route},
     )
     return pages if readers is None else _for_readers(pages, readers, with_own_authorization)
+
+
+def _by_known_host(page: Page, hosts: frozenset[str] | None) -> Page:
+    """The page shows ids of telemetry, and no web site may read them by a name of its own."""
+
+    async def checked(request: Request) -> Response:
+        try:
+            check_host(request.scope, hosts)
+        except problems.ProblemError as problem:
+            return PlainTextResponse(f"{problem.detail}\n", problem.status, HEADERS)
+        return await page(request)
+
+    return checked
 
 
 def _for_readers(pages: ASGIApp, readers: TokenFile, others: Sequence[Route]) -> ASGIApp:

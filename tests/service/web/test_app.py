@@ -6,7 +6,8 @@ import asyncio
 import gzip
 import http.client
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import pytest_asyncio
@@ -16,6 +17,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from pathgauge.collector.api.authorization import LOOPBACK
+from pathgauge.collector.receivers.auth.tokens import TokenFile
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.service.web.app import create_app
 from support.running import PATIENCE_S
@@ -179,3 +182,37 @@ def test_clients_of_the_api_get_a_problem_for_unknown_addresses_and_methods(
         "detail": detail,
     }
     assert answer.headers.get("allow") == ("GET, HEAD" if status == 405 else None)
+
+
+@pytest.mark.parametrize("path", ["/debug/traces", "/debug/scenarios"])
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("evil.example", 403), ("", 403), ("localhost:9464", 200), ("[::1]:9464", 200)],
+)
+def test_pages_with_ids_of_telemetry_are_refused_to_unknown_names(
+    path: str, host: str, status: int
+) -> None:
+    pages: dict[str, Any] = {"traces": _traces, "scenarios": _traces}
+    app = TestClient(create_app(CollectorRegistry(), hosts=LOOPBACK, **pages))
+    assert app.get(path, headers={"host": host}).status_code == status
+    assert app.get("/metrics", headers={"host": host}).status_code == 200
+    assert app.get("/healthz", headers={"host": host}).status_code == 200
+    anybody = TestClient(create_app(CollectorRegistry(), **pages))
+    assert anybody.get(path, headers={"host": host}).status_code == 200
+
+
+def test_a_token_opens_pages_by_any_name(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("a-token-of-readers")
+    (tmp_path / "tokens").chmod(0o600)
+    readers = TokenFile(tmp_path / "tokens")
+    app = create_app(CollectorRegistry(), readers=readers, hosts=LOOPBACK, traces=_traces)
+    headers = {"host": "pathgauge.example", "authorization": "Bearer a-token-of-readers"}
+    assert TestClient(app).get("/debug/traces", headers=headers).status_code == 200
+
+
+def test_a_part_that_has_ended_is_told_to_probes() -> None:
+    reasons: list[str] = []
+    app = TestClient(create_app(CollectorRegistry(), unhealthy=lambda: reasons))
+    assert (app.get("/healthz").status_code, app.get("/healthz").text) == (200, "ok\n")
+    reasons.append("the thread 'pipeline' has ended by SystemExit")
+    assert (app.get("/healthz").status_code, app.get("/healthz").text) == (503, f"{reasons[0]}\n")
