@@ -71,6 +71,7 @@ class PartitionScorer:
             on_purge=self._on_purge,
             on_reached=self._on_reached,
             on_dropped=telemetry.turns_dropped.add,
+            on_feedback_dropped=lambda answers: telemetry.feedback_dropped.add("purged", n=answers),
         )
         self.scorer = Scorer(
             plan,

@@ -25,12 +25,14 @@ from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
 from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.pipeline_events import FeedbackGiven
 from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.receivers.kafka import LogError
 from pathgauge.collector.receivers.kafka.partition_source import Position
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.receivers.kafka.rereading import Place
 from pathgauge.collector.service.cluster.turns_in_progress import TurnsInProgress
+from pathgauge.collector.service.cluster.without_purged import feedback_of, without_purged
 from pathgauge.collector.store import (
     Deliver,
     Delivery,
@@ -78,12 +80,14 @@ class PartitionStore:
         on_purge: Callable[[Purge], None],
         on_reached: Callable[[float], None],
         on_dropped: Callable[[], None] = lambda: None,
+        on_feedback_dropped: Callable[[int], None] = lambda answers: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`owner` is the name of this process, for people. `on_lost` is called when another process
         has the partition now, `on_purge` when data was removed that the pipeline may hold,
         `on_reached` with what `Pipeline.hear` has to know, `on_dropped` when a forwarded turn
-        cannot be read; all in the pipeline thread.
+        cannot be read, `on_feedback_dropped` with the number of answers that are not kept because
+        their traces were purged; all in the pipeline thread.
         """
         self._database = database
         self._source = source
@@ -92,6 +96,7 @@ class PartitionStore:
         self._on_purge = on_purge
         self._on_reached = on_reached
         self._on_dropped = on_dropped
+        self._on_feedback_dropped = on_feedback_dropped
         self._clock = clock
         self._deliver: Deliver = lambda _: False
         # Guards what follows: the threads of Kafka and of the pipeline deliver.
@@ -107,6 +112,8 @@ class PartitionStore:
         self._offsets: dict[str, int] = {}
         """Behind the last request that was committed, by topic."""
         self._turns = TurnsInProgress()
+        self._purged: frozenset[TraceKey] = frozenset()
+        """Traces that were purged since the last commit. What is committed next may be of them."""
         self.lost = False
         """Whether another process has the partition."""
 
@@ -160,7 +167,10 @@ class PartitionStore:
         if self.lost:
             self._on_lost()
             return False
-        step, turns = self._step(progress)
+        kept = self._kept(progress)
+        if kept is None:
+            return False
+        step, turns = self._step(kept)
         try:
             if not self._database.commit(step):
                 self.poll()
@@ -171,7 +181,22 @@ class PartitionStore:
             self._on_lost()
             return False
         self._settle(step, turns)
+        self._purged = frozenset()
+        if dropped := _answers(progress) - _answers(kept):
+            self._on_feedback_dropped(dropped)
         return True
+
+    def _kept(self, progress: Progress) -> Progress | None:
+        """The progress without what is about purged traces; `None` if these are not known. Of
+        answers they are asked for: the pipeline knows only those since it has the partition.
+        """
+        purged = self._purged
+        if about := feedback_of(progress):
+            found = self._database.purged(about)
+            if found is None:
+                return None
+            purged |= found
+        return without_purged(progress, purged)
 
     def purge(self, selection: Selection, traces: Set[TraceKey] = frozenset()) -> Purged:
         raise StoreError("a purge of PostgreSQL does not go through a partition")
@@ -240,6 +265,7 @@ class PartitionStore:
         for turn in news.forwarded:
             self._take_turn(turn)
         for purge in news.purges:
+            self._purged |= purge.traces
             self._on_purge(purge)
         if news.reached is not None:
             with self._lock:
@@ -324,3 +350,7 @@ class PartitionStore:
         rows = range(row + 1, self._row + 1)
         head = next((self._heads[number].at for number in rows if number in self._heads), math.inf)
         return min(head, self._turns.next_at(row))
+
+
+def _answers(progress: Progress) -> int:
+    return sum(isinstance(one, FeedbackGiven) for one in progress.outcomes)

@@ -9,7 +9,7 @@ tells whether it took place.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +18,7 @@ import psycopg
 import structlog
 
 from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import StoreError, Transaction
 from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows
 from pathgauge.collector.store.postgres import FencedError, heads, writing
@@ -26,6 +27,7 @@ from pathgauge.collector.store.postgres.connection import PostgresConnection, co
 from pathgauge.collector.store.postgres.messages import (
     forwarded_to,
     has_forwarded,
+    is_purged,
     others_reached,
     purges_after,
 )
@@ -129,6 +131,15 @@ class PartitionDatabase:
         known.taken.update(turn.id for turn in found.forwarded)
         known.purge = max((purge.id for purge in purges), default=known.purge)
         return replace(found, purges=purges)
+
+    def purged(self, traces: Iterable[TraceKey]) -> frozenset[TraceKey] | None:
+        """Those of the traces that were purged in the last days; `None` if it cannot be read."""
+        try:
+            connection = self._connected()
+            return frozenset(trace for trace in traces if is_purged(connection, trace))
+        except psycopg.Error as error:
+            self._fail(error)
+            return None
 
     def records(self) -> Sequence[Row]:
         """What all scorers have learnt of agent versions; empty if it cannot be read."""

@@ -14,12 +14,17 @@ from pathgauge.collector.core.sessions.session import KeptTurn, Session, session
 from pathgauge.collector.core.sessions.stored_session import SessionChanges
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.service.cluster.partition_store import PartitionStore, Source
-from pathgauge.collector.store import Delivery, Progress, Restored
+from pathgauge.collector.store import Delivery, Progress, Restored, Selection
 from pathgauge.collector.store.forwarded_turns import encode
 from pathgauge.collector.store.postgres import messages
 from pathgauge.collector.store.postgres.connection import connect
+from pathgauge.collector.store.postgres.messages import Purge
 from pathgauge.collector.store.postgres.partition import PartitionDatabase
+from pathgauge.collector.store.postgres.purge import purge
+from pathgauge.collector.testing import trace_id
 from pathgauge.scorers.types import Invocation
+from support.answered import answer, given
+from support.evaluated import WALL, evaluation
 from support.shared_database import NoRecords, rows, scorer, step
 
 GOOD = ForwardedTurn(("", "ab" * 16, "cd" * 8), void=True)
@@ -38,13 +43,16 @@ def opened(
     address: str,
     source: Source | None = None,
     on_reached: Callable[[float], None] = lambda reached: None,
+    on_purge: Callable[[Purge], None] = lambda purge: None,
+    on_feedback_dropped: Callable[[int], None] = lambda answers: None,
 ) -> tuple[PartitionStore, Restored]:
     store = PartitionStore(
         PartitionDatabase(address, 0),
         source or NoRecords(),
         "one",
         on_lost=lambda: None,
-        on_purge=lambda purge: None,
+        on_purge=on_purge,
+        on_feedback_dropped=on_feedback_dropped,
         on_reached=on_reached,
         clock=lambda: NOW,
     )
@@ -211,3 +219,44 @@ def test_the_time_of_the_others_is_unknown_while_more_turns_wait(
     assert store.commit(Progress(delivered[-1].row, NOW, 0.0))
     assert (len(delivered), heard) == (3, [-math.inf, math.inf])
     store.close()
+
+
+@pytest.mark.parametrize("heard", [True, False], ids=["heard before the commit", "by the commit"])
+def test_what_was_gathered_about_a_purged_trace_is_not_committed(
+    address: str, *, heard: bool
+) -> None:
+    unwanted, wanted = evaluation("a"), evaluation("b")
+    later = evaluation("a", revision=1)
+    outcomes = [later, *given(answer("a"), answer("b")), wanted]
+    purged: list[Purge] = []
+    dropped: list[int] = []
+    store, _ = opened(address, on_purge=purged.append, on_feedback_dropped=dropped.append)
+    assert store.commit(Progress(0, 0.0, WALL, [unwanted]))
+    purge(address, Selection(trace_id=unwanted.key[1]), 0.0)
+    if heard:
+        store.poll()
+    progress = Progress(0, 0.0, WALL, outcomes)
+    assert store.commit(progress) == heard
+    assert heard or store.commit(progress)
+    assert [one.traces for one in purged] == [frozenset({unwanted.key[:2]})]
+    found = [(wanted.key[1],)]
+    assert rows(address, "SELECT trace_id FROM results") == found
+    assert rows(address, "SELECT trace_id FROM feedback") == found
+    assert rows(address, "SELECT trace_id FROM evidence") == found
+    assert dropped == [1]
+    store.close()
+
+
+def test_the_next_owner_of_a_partition_does_not_keep_feedback_about_a_purged_trace(
+    address: str,
+) -> None:
+    first, _ = opened(address)
+    assert first.commit(Progress(0, 0.0, WALL, [evaluation("a")]))
+    purge(address, Selection(trace_id=trace_id("a")), 0.0)
+    dropped: list[int] = []
+    later, _ = opened(address, on_feedback_dropped=dropped.append)
+    assert later.commit(Progress(0, 0.0, WALL, given(answer("a"), answer("b"))))
+    assert rows(address, "SELECT trace_id FROM feedback") == [(trace_id("b"),)]
+    assert dropped == [1]
+    first.close()
+    later.close()
