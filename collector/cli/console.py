@@ -50,6 +50,27 @@ def _replace(output: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
 
 
+def writable(output: Path | None) -> Path | None:
+    """End the program if the file cannot be written, before a command does its work for nothing."""
+    obstacle = None if output is None or str(output) == "-" else _obstacle(output)
+    if obstacle is not None:
+        print_messages([f"{output}: {os.strerror(obstacle)}"])
+        raise typer.Exit(2)
+    return output
+
+
+def _obstacle(output: Path) -> int | None:
+    """The error number that writing the file would give, as far as it can be foreseen."""
+    folder = output.resolve().parent
+    if output.is_dir():
+        return errno.EISDIR
+    if not folder.is_dir():
+        return errno.ENOTDIR if folder.exists() else errno.ENOENT
+    # A file is replaced in its folder, or written to.
+    is_writable = any(os.access(one, os.W_OK) for one in (folder, output))
+    return None if is_writable else errno.EACCES
+
+
 def refuse_to_replace(output: Path | None, force: bool) -> None:
     """End the program if the output file exists and `force` is false."""
     if output is not None and output.exists() and not force:

@@ -4,7 +4,7 @@ checks them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +49,9 @@ Limit = Annotated[int, typer.Option(min=1, help="From a store: at most this many
 OfTenant = Annotated[
     str | None, typer.Option("--tenant", help="From a store: only runs of this tenant.")
 ]
+
+INTERRUPTED = 130
+"""The exit status after ^C, as that of a shell."""
 
 
 def curate(
@@ -101,7 +104,7 @@ def curate(
     from pathgauge.collector.cli.reviewing import reviewed
     from pathgauge.collector.core.curation.grouping import grouped
     from pathgauge.collector.core.curation.proposal import Options, propose
-    from pathgauge.collector.core.curation.written import document, documents
+    from pathgauge.collector.core.curation.written import document
 
     with operator_errors():
         refuse_to_replace(output, force)
@@ -122,14 +125,37 @@ def curate(
             typer.echo(json_line(proposal_object(one)))
         return
     err = Console(stderr=True)
-    accepted = (
-        list(map(document, proposals))
-        if yes
-        else list(reviewed(proposals, lambda one: print_proposal(one, err)))
-    )
-    if accepted:
-        write_result(documents(accepted), output)
-    print_messages([f"{len(accepted)} of {len(proposals)} proposals accepted"])
+    texts: Iterable[str] = map(document, proposals)
+    if not yes:
+        texts = reviewed(proposals, lambda one: print_proposal(one, err))
+    with operator_errors():
+        _write_accepted(texts, len(proposals), output)
+
+
+def _write_accepted(texts: Iterable[str], of: int, output: Path | None) -> None:
+    """Write the accepted documents, also those before a person stops with ^C."""
+    from pathgauge.collector.core.curation.written import documents
+
+    taken: list[str] = []
+    try:
+        taken.extend(texts)  # keeps what came before an exception
+    except KeyboardInterrupt as error:
+        typer.echo(err=True)
+        raise typer.Exit(INTERRUPTED) from error
+    finally:
+        if taken:
+            _write(documents(taken), output)
+        print_messages([f"{len(taken)} of {of} proposals accepted"])
+
+
+def _write(text: str, output: Path | None) -> None:
+    """The file, or standard output if it cannot be written: a person made it by hand."""
+    try:
+        write_result(text, output)
+    except OSError:
+        if output is not None:
+            write_result(text, None)
+        raise
 
 
 def _left_out(found: Grouped, min_runs: int) -> Iterator[str]:

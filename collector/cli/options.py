@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from pathgauge.collector.cli.console import writable
+
 
 def existing(paths: list[Path] | None) -> list[Path] | None:
     """Refuse paths that do not exist. Typer's own check has no exception for standard input."""
@@ -52,7 +54,12 @@ ReferenceFiles = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="Write to this file instead of standard output."),
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write to this file instead of standard output.",
+        callback=writable,
+    ),
 ]
 StoreConfig = Annotated[
     Path | None,

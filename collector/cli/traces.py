@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathgauge.collector.cli.console import print_messages, write_result
+from pathgauge.collector.cli.console import print_messages, writable, write_result
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import AsJson, ConfigFile, Files
 
@@ -84,11 +84,14 @@ def score(
         typer.Option("--failed", help="Show only the invocations that failed, with all details."),
     ] = False,
     junit: Annotated[
-        Path | None, typer.Option(help="Write a JUnit XML report to this file.")
+        Path | None,
+        typer.Option(help="Write a JUnit XML report to this file.", callback=writable),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(help="Write a report to this file: one HTML page, failures first."),
+        typer.Option(
+            help="Write a report to this file: one HTML page, failures first.", callback=writable
+        ),
     ] = None,
     markdown: Annotated[
         Path | None,
@@ -96,7 +99,8 @@ def score(
             help=(
                 "Write a report in Markdown to this file, such as $GITHUB_STEP_SUMMARY; - prints it"
                 " instead of the table."
-            )
+            ),
+            callback=writable,
         ),
     ] = None,
     min_coverage: Annotated[

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
 from pathgauge.collector.cli.console import write_result
 
@@ -62,3 +64,40 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     write_result("scenario: new\n", pipe)
     assert os.read(reader, 100) == b"scenario: new\n"
     os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("nowhere/out", "No such file or directory"),
+        ("folder", "Is a directory"),
+        ("file/out", "Not a directory"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("rules", "--output"),
+        ("score", "file", "--junit"),
+        ("score", "file", "--html"),
+        ("score", "file", "--markdown"),
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    run: Callable[..., Result], folder: Path, command: tuple[str, ...], output: str, expected: str
+) -> None:
+    (folder / "folder").mkdir()
+    (folder / "file").touch()
+    result = run(*command, output)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"pathgauge: {output}: {expected}\n"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only_is_noticed_before_the_work(
+    run: Callable[..., Result], folder: Path
+) -> None:
+    (folder / "folder").mkdir(mode=0o500)
+    result = run("rules", "--output", "folder/out")
+    assert result.stderr == "pathgauge: folder/out: Permission denied\n"

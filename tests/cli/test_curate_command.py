@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from support.curated_traffic import (
     refund,
 )
 from support.held_out_traffic import HELD_OUT
+from support.running import PATHGAUGE
 from support.turns import otlp, script, turn
 
 Run = Callable[..., Result]
@@ -104,6 +106,62 @@ def test_an_edited_proposal_that_is_no_reference_is_not_written(
     assert "scenario" not in result.stdout
     assert "the edited proposal:1" in result.stderr
     assert "0 of 1 proposals accepted" in result.stderr
+
+
+def edited_by(monkeypatch: pytest.MonkeyPatch, folder: Path, program: str) -> None:
+    (folder / "editor.py").write_text(program)
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {folder / 'editor.py'}")
+
+
+def test_what_was_accepted_before_a_stop_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [in_scenario(one, name) for name in ("one", "three", "two") for one in runs_of(20)]
+    write(folder, "traces", runs)
+    stop = "import os, signal\nos.kill(os.getppid(), signal.SIGINT)\n"
+    edited_by(monkeypatch, folder, stop)
+    stopped = subprocess.run(
+        [PATHGAUGE, "curate", "traces", "-o", "out.yaml"],
+        input="a\ne\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (stopped.returncode, stopped.stdout) == (130, "")
+    assert stopped.stderr.endswith("\npathgauge: 1 of 3 proposals accepted\n")
+    [document] = yaml.safe_load_all((folder / "out.yaml").read_text())
+    assert document["scenario"] == "one"
+    ended = answered("curate", "traces", "-o", "ended.yaml", keys="a\ns\n")
+    assert ended.exit_code == 2
+    assert ended.stderr.endswith(
+        "\npathgauge: found no further answer on standard input, expected --yes or --json\n"
+        "pathgauge: 1 of 3 proposals accepted\n"
+    )
+    assert (folder / "ended.yaml").read_text() == (folder / "out.yaml").read_text()
+
+
+@pytest.mark.parametrize("editor", ["/no/editor", "vi 'unclosed"])
+def test_without_an_editor_a_proposal_stays_as_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, editor: str
+) -> None:
+    write(folder, "traces", runs_of(20))
+    monkeypatch.setenv("VISUAL", editor)
+    result = answered("curate", "traces", keys="e\na\n")
+    assert result.exit_code == 0, result.exception
+    assert f"the editor {editor!r} cannot be started: " in result.stderr
+    assert "scenario: refund" in result.stdout
+
+
+def test_accepted_proposals_that_cannot_be_written_are_printed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, "traces", runs_of(20))
+    (folder / "refs").mkdir()
+    edited_by(monkeypatch, folder, "import pathlib\npathlib.Path('refs').rmdir()\n")
+    result = answered("curate", "traces", "-o", "refs/out.yaml", keys="e\na\n")
+    assert result.exit_code == 2
+    assert "\nscenario: refund\n" in result.stdout
+    assert result.stderr.endswith("pathgauge: refs/out.yaml: No such file or directory\n")
 
 
 def answered(*arguments: str, keys: str) -> Result:
