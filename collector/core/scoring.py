@@ -17,7 +17,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     WhenJudged,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
-from pathgauge.collector.core.evaluations.shadow import Shadow
+from pathgauge.collector.core.evaluations.shadow import Shadow, count_changes
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Judged, ShadowJudged
@@ -116,8 +116,9 @@ class Scoring:
         """The results of judges; `None` if the evaluation was revised or withdrawn meanwhile."""
         if not self._pending.is_current(pending):
             return None
-        verdicts = {result.criterion.name: result.verdict for result in evaluation.results}
+        verdicts = _verdicts(evaluation)
         self._pending.answered(pending.key, verdicts)
+        count_changes(pending.uncompared, verdicts, self._telemetry)
         if pending.unscored:
             count_scored(evaluation, self._telemetry)
         if evaluation.session is not None:
@@ -175,10 +176,16 @@ class Scoring:
         counts_now = evaluation.scored or not evaluation.awaits
         if earlier is not None and earlier.unscored and counts_now:
             count_scored(evaluation, self._telemetry)  # the earlier revision was not counted yet
+        if earlier is not None and not evaluation.awaits:
+            count_changes(earlier.uncompared, _verdicts(evaluation), self._telemetry)
 
 
 def _key(invocation: Invocation) -> EvaluationKey:
     return invocation.tenant, invocation.trace_id, invocation.span_id
+
+
+def _verdicts(evaluation: Evaluation) -> dict[str, str]:
+    return {result.criterion.name: result.verdict for result in evaluation.results}
 
 
 def _scenario_of(invocation: Invocation, match: Match) -> str | None:

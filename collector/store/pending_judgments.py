@@ -53,6 +53,8 @@ def _row(pending: PendingJudgment, at: float) -> tuple[Any, ...]:
     }
     if pending.shadow is not None:
         known["shadow"] = pending.shadow._asdict()
+    if pending.uncompared:
+        known["uncompared"] = pending.uncompared
     row = (*pending.key, at, orjson.dumps(known).decode(), pending.body.decode())
     return (*row, checksum(*row))
 
@@ -63,4 +65,5 @@ def read(columns: Sequence[Any]) -> PendingJudgment:
     values = orjson.loads(known)
     if shadow := values.get("shadow"):
         values["shadow"] = AwaitedShadow(**shadow)
+    values["uncompared"] = tuple(map(tuple, values.get("uncompared", ())))
     return PendingJudgment((tenant, trace_id, span_id), body=body.encode(), **values)

@@ -17,7 +17,11 @@ from itertools import chain
 from typing import Literal, get_args
 
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
-from pathgauge.collector.core.evaluations.shadow_result import AwaitedShadow, Shadowed
+from pathgauge.collector.core.evaluations.shadow_result import (
+    AwaitedShadow,
+    Shadowed,
+    Verdicts,
+)
 from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.miss import Miss
 from pathgauge.collector.core.references import Match
@@ -119,6 +123,8 @@ class Evaluation:
     """The scores of criteria in shadow, which are stored beside the others and nothing else."""
     shadow_awaited: AwaitedShadow | None = None
     """Set if results of judges in shadow will follow."""
+    shadow_uncompared: Verdicts = ()
+    """Results in shadow whose active criteria may be judges that have not answered."""
 
     session: SessionResult | None = None
     """Set if a whole session was evaluated, and not a single invocation."""

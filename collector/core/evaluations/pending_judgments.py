@@ -20,7 +20,7 @@ from pathgauge.collector.core.evaluations.session_json import (
     session_from_json,
     session_to_json,
 )
-from pathgauge.collector.core.evaluations.shadow_result import AwaitedShadow
+from pathgauge.collector.core.evaluations.shadow_result import AwaitedShadow, Verdicts
 from pathgauge.scorers.types import Invocation
 
 
@@ -47,6 +47,8 @@ class PendingJudgment:
     """Whether another criterion failed when the invocation was counted."""
     shadow: AwaitedShadow | None = None
     """The judges in shadow that are asked, too, after the active ones."""
+    uncompared: Verdicts = ()
+    """Results in shadow that are compared, and counted, when the active judges have answered."""
 
     @property
     def in_shadow(self) -> bool:
@@ -121,6 +123,7 @@ class PendingJudgments:
                 ),
                 failed=failed,
                 shadow=_awaited(evaluation, earlier),
+                uncompared=_uncompared(evaluation, earlier),
             )
         )
         self._changed[evaluation.key] = None
@@ -145,7 +148,7 @@ class PendingJudgments:
             return
         known = {**pending.shadow.verdicts, **verdicts}
         shadow = pending.shadow._replace(verdicts=known, asked=True)
-        self._pending[key] = replace(pending, unscored=False, shadow=shadow)
+        self._pending[key] = replace(pending, unscored=False, shadow=shadow, uncompared=())
         self._changed[key] = None
 
     def is_current(self, pending: PendingJudgment) -> bool:
@@ -177,6 +180,12 @@ def _awaited(evaluation: Evaluation, earlier: PendingJudgment | None) -> Awaited
     if earlier is not None and earlier.shadow is not None:
         awaited = awaited._replace(first=earlier.shadow.first)
     return awaited._replace(asked=not evaluation.awaits)
+
+
+def _uncompared(evaluation: Evaluation, earlier: PendingJudgment | None) -> Verdicts:
+    """Those of a revision, unless those of the first one were compared."""
+    is_counted = evaluation.revision > 0 and (earlier is None or not earlier.uncompared)
+    return () if is_counted else evaluation.shadow_uncompared
 
 
 def _body(evaluation: Evaluation) -> bytes:

@@ -20,6 +20,7 @@ from pathgauge.collector.core.evaluations.shadow_result import (
     AwaitedShadow,
     Shadowed,
     ShadowResult,
+    Verdicts,
 )
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import Match, ReferenceSet
@@ -56,10 +57,17 @@ class Shadow:
             return active
         verdicts = {result.criterion.name: result.verdict for result in active.results}
         is_first = active.revision == 0
+        in_shadow = _verdicts(found.results)
+        early = tuple(one for one in in_shadow if active.awaits and one[0] not in verdicts)
         if is_first:
-            _count(found.results, verdicts, telemetry)
-        awaited = AwaitedShadow(self.setup, is_first, verdicts) if found.awaits else None
-        return replace(active, shadow=self._shadowed(match, found.results), shadow_awaited=awaited)
+            _count_verdicts(in_shadow, telemetry)
+            count_changes((one for one in in_shadow if one not in early), verdicts, telemetry)
+        return replace(
+            active,
+            shadow=self._shadowed(match, found.results),
+            shadow_awaited=AwaitedShadow(self.setup, is_first, verdicts) if found.awaits else None,
+            shadow_uncompared=early,
+        )
 
     def judged(
         self, awaited: AwaitedShadow, judged: Evaluation, telemetry: InternalTelemetry
@@ -69,7 +77,9 @@ class Shadow:
             telemetry.shadow_errors.add()
             return None
         if awaited.first:
-            _count(judged.results, awaited.verdicts, telemetry)
+            in_shadow = _verdicts(judged.results)
+            _count_verdicts(in_shadow, telemetry)
+            count_changes(in_shadow, awaited.verdicts, telemetry)
         return self._shadowed(judged.match, judged.results)
 
     def _shadowed(self, match: Match, results: Iterable[Result]) -> Shadowed:
@@ -90,13 +100,20 @@ def _result(result: Result) -> ShadowResult:
     )
 
 
-def _count(
-    results: Iterable[Result], active: Mapping[str, str], telemetry: InternalTelemetry
-) -> None:
-    """Count results in shadow; `active` has the verdicts of the active criteria by name."""
-    for result in results:
-        name, verdict = result.criterion.name, result.verdict
+def _verdicts(results: Iterable[Result]) -> Verdicts:
+    return tuple((result.criterion.name, result.verdict) for result in results)
+
+
+def _count_verdicts(in_shadow: Verdicts, telemetry: InternalTelemetry) -> None:
+    for name, verdict in in_shadow:
         telemetry.shadow_evaluations.add(name, verdict)
+
+
+def count_changes(
+    in_shadow: Iterable[tuple[str, str]], active: Mapping[str, str], telemetry: InternalTelemetry
+) -> None:
+    """Count how verdicts differ; `active` has those of the active criteria by name."""
+    for name, verdict in in_shadow:
         pair = active.get(name, "absent"), verdict
         change = "same" if pair[0] == verdict else _CHANGES.get(pair, "other")
         telemetry.shadow_changes.add(name, change)

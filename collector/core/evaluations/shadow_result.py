@@ -33,6 +33,10 @@ class Shadowed(NamedTuple):
     results: Sequence[ShadowResult]
 
 
+Verdicts = tuple[tuple[str, str], ...]
+"""Names of criteria in shadow, each with its verdict."""
+
+
 class AwaitedShadow(NamedTuple):
     """Judges in shadow, which are asked when the active ones have answered."""
 

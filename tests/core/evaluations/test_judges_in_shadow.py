@@ -116,6 +116,35 @@ def test_without_active_judges_those_in_shadow_are_asked_at_once() -> None:
     assert life.counted() == {("opinion", "other"): 1}
 
 
+SYNCHRONOUS = replace(WORKS, name="opinion")
+"""In shadow, it replaces the judge of the same name."""
+
+
+@pytest.mark.parametrize(("value", "change"), [(0.1, "now_passes"), (0.9, "same")])
+def test_a_scorer_that_replaces_a_judge_is_compared_with_its_answer(
+    value: float, change: str
+) -> None:
+    life = Life(WORKS, JUDGED, shadow=shadow_of(WORKS, SYNCHRONOUS))
+    life.evaluate()
+    assert life.counted() == {("failure", "same"): 1}
+    life.evaluate(revision=1)
+    assert isinstance(life.judged(asked(life.waiting()), value), Judged)
+    assert life.counted() == {("failure", "same"): 1, ("opinion", change): 1}
+    assert life.waiting() is None
+    life.evaluate(revision=2)
+    life.judged(asked(life.waiting()), value)
+    assert life.counted() == {("failure", "same"): 1, ("opinion", change): 1}
+    assert life.telemetry.shadow_evaluations.total() == 2
+
+
+def test_a_scorer_that_replaces_a_judge_is_compared_if_it_is_not_asked_after_all() -> None:
+    life = Life(JUDGED, shadow=shadow_of(SYNCHRONOUS))
+    life.evaluate()
+    life.scoring.configure(Evaluator((SYNCHRONOUS,)), shadow_of(SYNCHRONOUS))
+    life.evaluate(revision=1)
+    assert life.counted() == {("opinion", "same"): 1}
+
+
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_revision_is_judged_anew_and_counted_once(answered: bool) -> None:
     life = Life(JUDGED)
