@@ -23,7 +23,7 @@ from pathgauge.collector.api.authorization import Authorization, authorized
 from pathgauge.collector.api.problems import ProblemError, answered
 from pathgauge.collector.api.queries import EventQuery, read
 from pathgauge.collector.api.query_thread import QueryThread
-from pathgauge.collector.api.reading import result_of
+from pathgauge.collector.api.reading import check_category, result_of
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.filter import Filter
@@ -66,7 +66,7 @@ class Events:
         # Counted before anything is awaited, and until the answer has ended or is given up.
         self._streams[tenant] += 1
         try:
-            first = await self._thread.run(lambda: _first(reading, request))
+            first = await self._thread.run(lambda: _first(reading, request, wanted))
         except BaseException:
             self._streams[tenant] -= 1
             raise
@@ -112,12 +112,13 @@ class _Stream(StreamingResponse):
             self._on_end()
 
 
-def _first(reading: Reading, request: Request) -> int:
+def _first(reading: Reading, request: Request, wanted: Filter) -> int:
     """The cursor at which a stream begins: the last event that the client has seen, else now."""
     seen = request.headers.get("last-event-id", "")
-    if seen.isascii() and seen.isdigit() and len(seen) < 19:
-        return int(seen)
     with reading() as connection:
+        check_category(connection, wanted)
+        if seen.isascii() and seen.isdigit() and len(seen) < 19:
+            return int(seen)
         return newest(connection)
 
 

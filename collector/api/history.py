@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evaluations.aggregation import mean_interval
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Verdict
+from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.statistics import statistics_of
 from pathgauge.collector.core.evaluations.windows import Series
@@ -64,7 +64,7 @@ class VersionVerdicts:
     version: str | None
     first_at: float
     last_at: float
-    verdicts: Mapping[Verdict, int]
+    verdicts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pathgauge.collector.core.evaluations.evaluator import Verdict
+from pathgauge.collector.api.stored_values import StoredCategory, StoredVerdict
 from pathgauge.collector.core.evidence.comparison import Mark
-from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.queries.traces import Source
 from pathgauge.scorers.types import Json
 
@@ -29,7 +28,7 @@ class Criterion(Model):
     name: str
     scorer: str
     """Name and version."""
-    verdict: Verdict
+    verdict: StoredVerdict
     value: float | None
     threshold: float | None
     reason: str | None
@@ -68,8 +67,8 @@ class Result(Model):
     agent: str | None
     agent_version: str | None
     scenario_id: str | None
-    verdict: Verdict
-    category: Category | None
+    verdict: StoredVerdict
+    category: StoredCategory | None
     """What kind of failure it is; `null` if it did not fail."""
     signature: str | None
     """What failed, in one line; the same for every failure of this kind."""
@@ -146,7 +145,7 @@ class Cluster(Model):
     tenant: str
     agent: str | None
     scenario_id: str | None
-    category: Category
+    category: StoredCategory
     signature: str
     failures: int
     first: datetime
@@ -293,7 +292,7 @@ class VersionRuns(Model):
     version: str | None
     """`null`: the telemetry has no version."""
     invocations: int
-    verdicts: dict[Verdict, int]
+    verdicts: dict[StoredVerdict, int]
     """How many invocations have each verdict; those that none has are left out."""
     first: datetime
     last: datetime

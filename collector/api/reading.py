@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from pathgauge.collector.api import models
 from pathgauge.collector.api.models import time_of
+from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import ClusterQuery, ResultQuery
 from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.core.documents import did_you_mean
+from pathgauge.collector.core.evidence.categories import CATEGORIES
 from pathgauge.collector.core.evidence.comparison import comparisons
 from pathgauge.collector.core.evidence.evidence import Evidence, to_json
 from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion
@@ -21,8 +24,10 @@ from pathgauge.collector.store.queries import (
     traces as trace_records,
 )
 from pathgauge.collector.store.queries.feedback import opinions
+from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.stored_result import StoredResult
 from pathgauge.collector.store.sql import Connection
+from pathgauge.scorers.matching.wording import short
 
 
 def results(sources: Sources, tenant: str | None, query: ResultQuery) -> models.Results:
@@ -30,8 +35,10 @@ def results(sources: Sources, tenant: str | None, query: ResultQuery) -> models.
     if sources.reading is None:
         return models.Results(results=[], next=None)
     before = None if query.cursor is None else int(query.cursor)
+    wanted = query.filter(tenant)
     with sources.reading() as connection:
-        page = result_rows.find(connection, query.filter(tenant), query.limit, before)
+        check_category(connection, wanted)
+        page = result_rows.find(connection, wanted, query.limit, before)
     return models.Results(
         results=[result_of(one) for one in page.results],
         next=None if page.next is None else str(page.next),
@@ -89,12 +96,18 @@ def trace(sources: Sources, tenant: str | None, trace_id: str) -> models.Trace |
     )
 
 
-def clusters(sources: Sources, tenant: str | None, query: ClusterQuery) -> models.Clusters:
-    """The newest failures, grouped."""
+def clusters(
+    sources: Sources,
+    tenant: str | None,
+    query: ClusterQuery,
+    seconds: float | None = None,
+) -> models.Clusters:
+    """The newest failures, grouped. `seconds` is for those who wait for nobody."""
     if sources.reading is None:
         return models.Clusters(clusters=[], failures=0, complete=True)
     with sources.reading() as connection:
-        found = cluster_rows.clusters(connection, query.filter(tenant))
+        check_category(connection, query.filter(tenant))
+        found = cluster_rows.clusters(connection, query.filter(tenant), seconds)
     return models.Clusters(
         clusters=[
             models.Cluster(
@@ -114,6 +127,19 @@ def clusters(sources: Sources, tenant: str | None, query: ClusterQuery) -> model
         failures=found.failures,
         complete=found.complete,
     )
+
+
+def check_category(connection: Connection, wanted: Filter) -> None:
+    """Refuse a category that is misspelt, but not one of a later version that stored results have.
+    Raises `ProblemError`.
+    """
+    category = wanted.category
+    if category is None or category in CATEGORIES:
+        return
+    found = cluster_rows.clusters(connection, Filter(tenant=wanted.tenant, category=category))
+    if found.complete and not found.failures:
+        expected = f"expected one of {', '.join(CATEGORIES)}{did_you_mean(category, CATEGORIES)}"
+        raise ProblemError(422, f"category: found {short(category)}, {expected}")
 
 
 def explain(

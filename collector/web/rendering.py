@@ -14,8 +14,8 @@ from pathgauge.collector.web.wording import (
     MARKS,
     MISSES,
     STATES,
-    VERDICTS,
     reason_text,
+    verdict_text,
 )
 
 _ENVIRONMENT = Environment(
@@ -38,6 +38,7 @@ _ENVIRONMENT.filters.update(
     rarity=display.rarity,
     reason=reason_text,
     tokens=display.tokens,
+    verdict=verdict_text,
 )
 _ENVIRONMENT.globals.update(
     address=address,
@@ -47,7 +48,6 @@ _ENVIRONMENT.globals.update(
     MARKS=MARKS,
     MISSES=MISSES,
     STATES=STATES,
-    VERDICTS=VERDICTS,
 )
 
 

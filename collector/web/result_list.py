@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from itertools import chain
 from typing import get_args
 
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from pathgauge.collector.api import models, problems, reading
 from pathgauge.collector.api.models import Criterion
+from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import ResultQuery
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.failures import CATEGORIES
@@ -48,6 +50,10 @@ def result_list(visit: Visit) -> Page | Visit:
         found, is_cut = _searched(visit, given)
     except ValidationError as error:
         message = problems.invalid(error).detail
+    except ProblemError as error:
+        if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+            raise
+        message = error.detail
     is_vain = is_cut and not found.results
     if is_vain and time.monotonic() < visit.search_until:
         return replace(visit, resumed=found.next)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from pathgauge.collector.api.models import State
 from pathgauge.collector.core.drift.drift import Against
-from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.comparison import Mark
 from pathgauge.collector.core.evidence.miss import Kind
 from pathgauge.scorers.types import Flag
 
-VERDICTS: Mapping[Verdict, str] = {
+VERDICTS: Mapping[str, str] = {
     "passed": "passed",
     "failed": "failed",
     "error": "scorer error",
@@ -74,6 +73,11 @@ _REASONS: Mapping[str, str] = {
     "lost_telemetry": "spans of the run were lost",
     "no_conversation_id": "the reference is a conversation, and the run has no conversation id",
 }
+
+
+def verdict_text(verdict: str) -> str:
+    """The verdict in words; that of a later version as it is."""
+    return VERDICTS.get(verdict, verdict.replace("_", " "))
 
 
 def reason_text(reason: str) -> str:

@@ -150,6 +150,7 @@ def test_a_search_for_groups_that_ends_early_is_not_taken_for_no_failures(
 ) -> None:
     monkeypatch.setattr("pathgauge.collector.store.queries.rows.FIRST_WINDOW", 1)
     monkeypatch.setattr("pathgauge.collector.store.queries.clusters.GROUP_S", -1.0)
+    monkeypatch.setattr("pathgauge.collector.cli.result_sources.store.CLUSTERS_S", -1.0)
     unknown = asked("--clusters", "--agent", "unknown", "--since", "3h")
     assert unknown.stderr == (
         "pathgauge: the search ended before it found a failure; a --scenario is faster\n"
@@ -273,7 +274,7 @@ def test_a_reference_is_recorded_from_files_or_from_a_store(
     [
         (("--verdict", "bad"), "--verdict: found 'bad', expected 'passed'"),
         (("--since", "soon"), "--since: found 'soon', expected a time such as"),
-        (("--category", "x"), "--category: found 'x', expected 'missing_call'"),
+        (("--category", "x"), "category: found 'x', expected one of missing_call"),
         (("--clusters", "--flag", "truncated"), "--clusters cannot be combined with --flag"),
         (("--clusters", "--unmatched"), "at most one of --clusters, --unmatched and --follow"),
         (("--all", "--verdict", "passed"), "at most one of --all and --verdict"),

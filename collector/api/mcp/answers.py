@@ -8,10 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pathgauge.collector.api.mcp.untrusted import NOTICE
 from pathgauge.collector.api.models import State, Telemetry
+from pathgauge.collector.api.stored_values import StoredCategory, StoredVerdict
 from pathgauge.collector.core.drift.drift import Against
-from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.comparison import Mark
-from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.core.evidence.miss import Kind
 
 
@@ -77,7 +76,7 @@ class Cluster(Part):
     tenant: str | None = None
     agent: str | None = None
     scenario_id: str | None = None
-    category: Category
+    category: StoredCategory
     signature: str
     """What failed; usable as a filter."""
     failures: int
@@ -92,7 +91,7 @@ class Criterion(Part):
     """What one criterion said."""
 
     name: str
-    verdict: Verdict
+    verdict: StoredVerdict
     value: float | None = None
     threshold: float | None = None
     reason: str | None = None
@@ -110,8 +109,8 @@ class Result(Part):
     agent: str | None = None
     agent_version: str | None = None
     scenario_id: str | None = None
-    verdict: Verdict
-    category: Category | None = None
+    verdict: StoredVerdict
+    category: StoredCategory | None = None
     signature: str | None = None
     reference_version: str | None = None
     unmatched: str | None = None
@@ -198,7 +197,7 @@ class VersionRuns(Part):
 
     version: str | None = None
     invocations: int
-    verdicts: dict[Verdict, int]
+    verdicts: dict[StoredVerdict, int]
     first: datetime
     last: datetime
     criteria: list[CriterionRuns]

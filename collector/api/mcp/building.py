@@ -8,10 +8,9 @@ from pathgauge.collector.api import models
 from pathgauge.collector.api.mcp import answers
 from pathgauge.collector.api.mcp.shaping import Shaper, optional_name
 from pathgauge.collector.api.mcp.untrusted import name
-from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.scorers.types import Json
 
-_WORST_FIRST: tuple[Verdict, ...] = ("failed", "error", "not_evaluated", "informational", "passed")
+_WORST_FIRST: tuple[str, ...] = ("failed", "error", "not_evaluated", "informational", "passed")
 
 
 def summary(shaper: Shaper, found: models.Summary) -> answers.SummaryAnswer:
@@ -83,7 +82,7 @@ def not_searched(page: models.Results) -> list[str]:
 
 def explained(shaper: Shaper, found: Sequence[models.Explained]) -> answers.ExplainedAnswer:
     """Results with their evidence, failed ones first."""
-    worst = sorted(found, key=lambda one: _WORST_FIRST.index(one.result.verdict))
+    worst = sorted(found, key=lambda one: _badness(one.result.verdict))
     return answers.ExplainedAnswer(
         results=[_explained(shaper, one) for one in shaper.some("results", worst)]
     )
@@ -153,11 +152,11 @@ def _series(shaper: Shaper, series: models.Series) -> answers.Series:
 
 
 def _result(
-    shaper: Shaper, result: models.Result, verdicts: Sequence[Verdict] = _WORST_FIRST
+    shaper: Shaper, result: models.Result, verdicts: Sequence[str] | None = None
 ) -> answers.Result:
     """A result with its criteria that have one of the verdicts, failed ones first."""
-    wanted = [one for one in result.criteria if one.verdict in verdicts]
-    wanted.sort(key=lambda one: _WORST_FIRST.index(one.verdict))
+    wanted = [one for one in result.criteria if verdicts is None or one.verdict in verdicts]
+    wanted.sort(key=lambda one: _badness(one.verdict))
     return answers.Result(
         trace_id=result.trace_id,
         span_id=result.span_id,
@@ -185,6 +184,11 @@ def _result(
             for one in shaper.some("criteria", wanted)
         ],
     )
+
+
+def _badness(verdict: str) -> int:
+    """The place of a verdict; that of a later version comes last."""
+    return _WORST_FIRST.index(verdict) if verdict in _WORST_FIRST else len(_WORST_FIRST)
 
 
 def _explained(shaper: Shaper, one: models.Explained) -> answers.Explained:

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from pathgauge.collector.cli.output.numbers import number, verdict_text
 from pathgauge.collector.cli.output.printing import Column, Table, clean, print_row, print_text
-from pathgauge.collector.cli.output.report import STYLES
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, Verdict
+from pathgauge.collector.cli.output.report import style_of
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evidence.comparison import Mark, Row, comparisons
 from pathgauge.collector.core.evidence.evidence import Evidence, evidence_of
 from pathgauge.collector.offline.coverage import unscored_reason
@@ -38,7 +38,7 @@ class Said(Protocol):
         ...
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> str:
         """Whether it passed."""
         ...
 
@@ -139,7 +139,7 @@ def print_criterion(criterion: Said, out: Console) -> None:
     """Print the value and the verdict of a criterion, and why."""
     value = "" if criterion.value is None else f" {number(criterion.value)}"
     line = f"{criterion.name}{value} {verdict_text(criterion.verdict)}: {criterion.explanation}"
-    print_text(out, line, indent=2, style=STYLES[criterion.verdict])
+    print_text(out, line, indent=2, style=style_of(criterion.verdict))
 
 
 def passages(evidence: Evidence) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from pathgauge.collector.api import models
 from pathgauge.collector.cli.output.details import print_criterion, print_evidence, print_legend
 from pathgauge.collector.cli.output.numbers import verdict_text
 from pathgauge.collector.cli.output.printing import print_text
-from pathgauge.collector.cli.output.report import STYLES
+from pathgauge.collector.cli.output.report import style_of
 from pathgauge.collector.cli.output.results import time_text, why
 from pathgauge.collector.core.evidence.evidence import Evidence, decode
 
@@ -51,7 +51,7 @@ def _print_result(result: models.Result, evidence: Evidence | None, out: Console
     kind = verdict_text(result.verdict) + (f", {result.category}" if result.category else "")
     reason = why(result)
     headline = f"{time_text(result.time)} {kind}" + (f": {reason}" if reason else "")
-    print_text(out, headline, style=STYLES[result.verdict])
+    print_text(out, headline, style=style_of(result.verdict))
     for fact in _facts(result, evidence):
         print_text(out, fact, indent=2)
 

@@ -21,7 +21,7 @@ from pathgauge.collector.offline.gate_lines import Line
 MAX_REASONS = 3
 """Explanations shown for one line, and reasons shown for invocations without a reference."""
 
-STYLES = {
+_STYLES = {
     "passed": "green",
     "failed": "bold red",
     "error": "bold red",
@@ -41,6 +41,11 @@ _COLUMNS = (
     "not scored",
 )
 """The columns in a pipe."""
+
+
+def style_of(verdict: str) -> str:
+    """How a verdict is printed; that of a later version plainly."""
+    return _STYLES.get(verdict, "")
 
 
 def print_gate(gate: Gate, out: Console) -> None:
@@ -101,7 +106,7 @@ def _add_sums(gate: Gate, table: Table) -> None:
         if line.name != above:
             above = line.name
             table.add(f"over {above}", style="bold")
-        table.add(*aggregate_cells(line), style=STYLES[line.verdict])
+        table.add(*aggregate_cells(line), style=style_of(line.verdict))
     overall = overall_of(gate)
     if overall:
         table.add("all invocations", style="bold")
@@ -120,7 +125,7 @@ def _add_line(line: Line, table: Table) -> None:
         "" if threshold is None else number(threshold),
         judged,
         verdict_text(line.verdict),
-        style=STYLES[line.verdict],
+        style=style_of(line.verdict),
     )
     if line.unscored:
         table.add(f"    not scored: {counts(line.unscored)}", style="yellow")

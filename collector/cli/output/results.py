@@ -9,7 +9,7 @@ from datetime import datetime
 from pathgauge.collector.api import models
 from pathgauge.collector.cli.output.listing import Entry, Heading
 from pathgauge.collector.cli.output.numbers import number, verdict_text
-from pathgauge.collector.cli.output.report import STYLES
+from pathgauge.collector.cli.output.report import style_of
 
 RESULT_HEADINGS = (
     Heading("time"),
@@ -64,7 +64,7 @@ def result_entry(result: models.Result) -> Entry:
         result.trace_id,
         result.span_id,
     )
-    return Entry(cells, result, STYLES[result.verdict])
+    return Entry(cells, result, style_of(result.verdict))
 
 
 def cluster_entry(cluster: models.Cluster) -> Entry:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -39,6 +40,8 @@ from pathgauge.collector.store.queries.reading import (
 from pathgauge.collector.store.queries.unmatched import unmatched_scenarios
 from pathgauge.collector.store.sqlite import files
 
+CLUSTERS_S = 10.0
+"""How long failures are grouped; the API gives it a fraction of a second."""
 VERDICT_S = 60.0
 """How long results are read for a verdict: no other reader waits for this process."""
 
@@ -66,7 +69,8 @@ class StoreSource:
 
     def results(self, query: ResultQuery) -> models.Results:
         """One page of results, the newest first."""
-        return reading.results(self._sources, None, query)
+        with _problems():
+            return reading.results(self._sources, None, query)
 
     def explained(
         self, trace_id: str, span_id: str | None = None, tenant: str | None = None
@@ -79,7 +83,8 @@ class StoreSource:
 
     def clusters(self, query: ClusterQuery) -> models.Clusters:
         """Failures, grouped by what failed."""
-        return reading.clusters(self._sources, None, query)
+        with _problems():
+            return reading.clusters(self._patient(CLUSTERS_S), None, query, CLUSTERS_S)
 
     def unmatched(self) -> models.Unmatched:
         """Scenario ids without a reference, counted over the newest results."""
@@ -120,12 +125,13 @@ class StoreSource:
 
     def _verdict(self, verdict: Callable[[Sources], ReleaseVerdict]) -> ReleaseVerdict:
         evaluator = resolve(self._config).evaluator
-        patient = _opening(self._config, 2 * VERDICT_S)
-        sources = replace(self._sources, database=patient, evaluator=lambda: evaluator)
-        try:
+        sources = replace(self._patient(VERDICT_S), evaluator=lambda: evaluator)
+        with _problems():
             return verdict(sources)
-        except ProblemError as error:
-            raise SourceError(error.detail) from error
+
+    def _patient(self, seconds: float) -> Sources:
+        """The same for queries that may take so long."""
+        return replace(self._sources, database=_opening(self._config, 2 * seconds))
 
     def drifts(self, query: DriftQuery) -> DriftReport:
         """Which scores became worse, and what changed, as of the last commit."""
@@ -154,6 +160,15 @@ class StoreSource:
 
 def _no_telemetry() -> models.Telemetry:
     raise SourceError("found no running collector, expected --url")
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    """Tells the problems of a request as those of a source."""
+    try:
+        yield
+    except ProblemError as error:
+        raise SourceError(error.detail) from error
 
 
 def _opening(config: Config, max_seconds: float = MAX_SECONDS) -> Reading:

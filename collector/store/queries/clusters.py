@@ -6,9 +6,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.queries.filter import Filter, may_match, oldest_of
 from pathgauge.collector.store.queries.results import ROWS_BETWEEN_LOOKS
 from pathgauge.collector.store.queries.rows import Looked, search
@@ -19,7 +18,7 @@ MAX_FAILURES = 10_000
 """How many of the newest failures are grouped."""
 MAX_CLUSTERS = 200
 GROUP_S = 0.05
-"""How long failures are searched."""
+"""How long failures are searched, unless the caller has more time: others may wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Cluster:
     tenant: str
     agent: str | None
     scenario_id: str | None
-    category: Category
+    category: str
     signature: str
     failures: int
     first_at: float
@@ -51,12 +50,15 @@ class Clusters(NamedTuple):
 
 
 def clusters(
-    connection: Connection, wanted: Filter, clock: Callable[[], float] = time.monotonic
+    connection: Connection,
+    wanted: Filter,
+    seconds: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Clusters:
     """Group the newest failures. Of the filter, tenant, agent, scenario, category, signature, since
     and until count.
     """
-    deadline = clock() + GROUP_S
+    deadline = clock() + (GROUP_S if seconds is None else seconds)
     groups: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
     failures, complete = 0, True
     failed, oldest = replace(wanted, verdict="failed"), oldest_of(connection, wanted)
@@ -82,7 +84,7 @@ def _cluster(group: Sequence[Row]) -> Cluster:
         newest.tenant,
         newest.agent or None,
         newest.scenario or None,
-        cast("Category", newest.category),
+        newest.category,
         newest.signature,
         len(group),
         oldest.at,

@@ -11,7 +11,6 @@ from pathgauge.collector.core.evaluations.label_values import (
     MAX_SCENARIO_BYTES,
     has_label,
 )
-from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.queries.stored_result import Row
 from pathgauge.collector.store.sql import Connection, max_skew_s
 
@@ -35,7 +34,7 @@ class Filter:
     """Unix seconds, not included."""
     version: str | None = None
     """Of the agent."""
-    category: Category | None = None
+    category: str | None = None
     signature: str | None = None
     reason: str | None = None
     """Why a criterion has no value, or why there is no reference."""

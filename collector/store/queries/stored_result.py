@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from pathgauge.collector.core.evaluations.evaluator import EvaluationKey, Verdict
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.shadow_result import Shadowed, ShadowResult
-from pathgauge.collector.core.evidence.failures import Category
 from pathgauge.collector.store.schema import checksum
 from pathgauge.scorers.authoring.extras import seconds
 from pathgauge.scorers.types import Json
@@ -24,7 +23,7 @@ class CriterionResult:
     name: str
     scorer: str
     """Name and version."""
-    verdict: Verdict
+    verdict: str
     value: float | None
     threshold: float | None
     reason: str | None
@@ -59,8 +58,8 @@ class StoredResult:
     agent: str | None
     agent_version: str | None
     scenario_id: str | None
-    verdict: Verdict
-    category: Category | None
+    verdict: str
+    category: str | None
     signature: str | None
     """What failed, in one line; see `Failure`."""
     reference_version: str | None
@@ -148,7 +147,11 @@ def _session(
 def _shadow(found: Any) -> Shadowed | None:
     if found is None:
         return None
-    results = tuple(ShadowResult(**one) for one in found["criteria"])
+    results = tuple(
+        # A later version may have written more.
+        ShadowResult(**{name: one[name] for name in ShadowResult._fields if name in one})
+        for one in found["criteria"]
+    )
     return Shadowed(found["setup"], found["reference"], results)
 
 

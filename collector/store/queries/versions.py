@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.results import MAX_LIMIT, find
 from pathgauge.collector.store.queries.stored_result import CriterionResult, StoredResult
@@ -47,7 +46,7 @@ class VersionRuns:
     last_at: float
     """Unix seconds."""
     first_at: float
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
     criteria: dict[str, CriterionRuns] = field(default_factory=dict)
 
     def add(self, result: StoredResult) -> None:

@@ -1,0 +1,126 @@
+"""What a later version of pathgauge stored is shown as it is, and hides nothing else: after a
+downgrade, or in a cluster of two versions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from starlette.testclient import TestClient
+from typer.testing import CliRunner, Result
+
+from pathgauge.collector.api.endpoints import PREFIX
+from pathgauge.collector.cli import app
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
+from pathgauge.collector.core.evaluations.shadow_result import ShadowResult
+from pathgauge.collector.core.evidence.failure import Failure
+from pathgauge.collector.store.queries.stored_result import Row, read
+from pathgauge.collector.store.schema import checksum
+from support.api_client import client, get, sources
+from support.evaluated import WALL, commit, evaluation, opened
+from support.web_client import site
+
+LATER: Any = "lost_goal"
+"""A value that this version does not know."""
+
+
+def of_a_later_version() -> list[Evaluation]:
+    failed, other = evaluation("a"), evaluation("b")
+    result = replace(other.results[0], verdict=LATER)
+    return [
+        replace(failed, failure=Failure(LATER, "the goal was lost")),
+        replace(other, results=(result,), failure=None),
+        evaluation("c"),
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with opened(tmp_path / "pathgauge-data") as store:
+        commit(store, of_a_later_version(), WALL)
+    return tmp_path / "pathgauge-data"
+
+
+@pytest.fixture
+def api(folder: Path) -> TestClient:
+    return client(sources(folder))
+
+
+def test_results_and_groups_have_their_values_as_they_are(api: TestClient) -> None:
+    found = get(api, "/results")["results"]
+    assert [(one["verdict"], one["category"]) for one in found] == [
+        ("failed", "wrong_argument"),
+        ("not_evaluated", None),
+        ("failed", LATER),
+    ]
+    assert found[1]["criteria"][0]["verdict"] == LATER
+    assert {one["category"] for one in get(api, "/clusters")["clusters"]} == {
+        "wrong_argument",
+        LATER,
+    }
+    for one in found:
+        assert get(api, f"/results/{one['trace_id']}")["results"][0]["result"]["verdict"]
+
+
+def test_a_category_that_is_stored_may_be_asked_for_and_a_misspelt_one_may_not(
+    api: TestClient,
+) -> None:
+    for path in ("/results", "/clusters"):
+        assert len(next(iter(get(api, f"{path}?category={LATER}").values()))) == 1
+        refused = api.get(f"{PREFIX}{path}?category=wrong_argumnet")
+        assert refused.status_code == 422
+        assert refused.json()["detail"].startswith("category: found 'wrong_argumnet', expected one")
+        assert refused.json()["detail"].endswith("; did you mean 'wrong_argument'?")
+    assert api.get(f"{PREFIX}/events?category=wrong_argumnet").status_code == 422
+
+
+def test_pages_show_them(folder: Path) -> None:
+    pages = site(sources(folder))
+    assert "lost goal" in pages.get("/results").text
+    asked = pages.get(f"/results?category={LATER}")
+    assert (asked.status_code, asked.text.count("the goal was lost")) == (200, 1)
+    for one in of_a_later_version():
+        trace, span = one.invocation.trace_id, one.invocation.span_id
+        assert pages.get(f"/results/{trace}/{span}").status_code == 200
+
+
+def test_commands_show_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["results", *arguments], env={"COLUMNS": "200"})
+
+    listed = run("--all", "--since", "2026-01-01", "--tenant", "")
+    assert (listed.exit_code, listed.stdout.count(LATER)) == (0, 1), listed.exception
+    assert run("--category", LATER, "--since", "2026-01-01").stdout.count(LATER) == 1
+    for one in of_a_later_version():
+        shown = run("show", one.invocation.trace_id)
+        assert shown.exit_code == 0, shown.exception
+    misspelt = run("--category", "wrong_argumnet")
+    assert misspelt.exit_code == 2
+    assert "did you mean 'wrong_argument'?" in misspelt.stderr
+
+
+def test_results_in_shadow_may_have_more_fields() -> None:
+    written = {**ShadowResult("f1", "f1 1", 0.5, None, "passed", 0.4)._asdict(), "later": 1}
+    body = {
+        "verdict": "passed",
+        "criteria": [],
+        "reference": None,
+        "unmatched": None,
+        "agent_version": None,
+        "flags": [],
+        "start_ns": None,
+        "end_ns": None,
+        "shadow": {"setup": "s", "reference": None, "criteria": [written]},
+    }
+    text = orjson.dumps(body).decode()
+    columns = ("", "ab", "cd", 0, WALL, "agent", "scenario", text)
+    found = read(Row(1, *columns, checksum(*columns), 0, "passed", "", ""))
+    assert found is not None
+    assert found.shadow is not None
+    assert found.shadow.results == (ShadowResult("f1", "f1 1", 0.5, None, "passed", 0.4),)
