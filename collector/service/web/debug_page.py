@@ -16,11 +16,13 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
 <title>pathgauge: {title}</title>
 <style>
+:root {{ color-scheme: light dark }}
 body {{ font-family: sans-serif; margin: 1em }}
 table {{ border-collapse: collapse }}
-td, th {{ border: 1px solid #bbb; padding: .2em .6em; text-align: left; vertical-align: top }}
+td, th {{ border: 1px solid #8888; padding: .2em .6em; text-align: left; vertical-align: top }}
 .number {{ text-align: right }}
 .id {{ font-family: monospace; overflow-wrap: anywhere }}
 </style>

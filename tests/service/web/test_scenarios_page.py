@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -44,6 +45,13 @@ def test_ids_appear_as_text() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
     assert "<script" not in page.text
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_the_page_has_the_colours_that_the_browser_prefers() -> None:
+    page = client(MISSPELT).get("/debug/scenarios").text
+    assert '<meta name="color-scheme" content="light dark">' in page
+    assert ":root { color-scheme: light dark }" in page
+    assert not re.search(r"(?:color|background): *#", page)  # those of one scheme alone
 
 
 def test_without_such_ids_the_page_says_so() -> None:
