@@ -32,10 +32,10 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
     """
     if path is None:
         return Config()
-    document = entries.by_name(_read(path, environment))
+    problems = Problems()
+    document = entries.by_name(_read(path, environment), problems)
     written = document.data if isinstance(document.data, dict) else {}
     config, merged = Config(), Config().criteria
-    problems = Problems()
     with problems:
         config = validate(Config, document, document.data)
         problems.found += problems_across_sections(config, document, path.parent)
@@ -93,11 +93,14 @@ def _criteria(written: Mapping[str, Json], document: Document, folder: Path) -> 
 
 def criteria_of_file(path: Path) -> dict[str, Json]:
     """The criteria of an ADK `test_config.json`. Keys other than those of metrics are ignored."""
-    document = entries.of_adk(_read(path))
+    problems = Problems()
+    document = entries.of_adk(_read(path), problems)
     found: Json = document.data.get("criteria") if isinstance(document.data, dict) else None
     if not isinstance(found, dict):
         given = "nothing" if found is None else show_value(found)
         text = f"found {given}, expected a mapping"
-        raise ConfigError([document.problem(("criteria",), text)])
-    criteria.build(found, Location(document, ("criteria",)))
+        raise ConfigError([*problems.found, document.problem(("criteria",), text)])
+    with problems:
+        criteria.build(found, Location(document, ("criteria",)))
+    problems.report()
     return found

@@ -24,34 +24,41 @@ _NAMES = ("metric", "metric_name", "metricName")
 _KEYS = (*_NAMES, "criterion", "threshold")
 
 
-def by_name(document: Document) -> Document:
-    """The document with its criteria as a mapping by name. Raises `ConfigError`."""
+def by_name(document: Document, problems: Problems) -> Document:
+    """The document with its criteria as a mapping by name. Wrong entries are left out and added to
+    `problems`, so that they hide nothing else.
+    """
     data = document.data
     if not isinstance(data, dict):
         return document
     entries = _entries(data.get("criteria"), ("criteria",))
-    return document if entries is None else _with_criteria(document, data, entries)
+    return document if entries is None else _with_criteria(document, data, entries, problems)
 
 
-def of_adk(document: Document) -> Document:
+def of_adk(document: Document, problems: Problems) -> Document:
     """The document of an ADK `test_config.json`, or of entries alone, with its criteria as a
-    mapping by name. Custom metrics name their function as `scorer`. Raises `ConfigError`.
+    mapping by name. Custom metrics name their function as `scorer`. What is wrong is left out and
+    added to `problems`. Raises `ConfigError` if the custom metrics are no mapping.
     """
     entries = _entries(document.data, ())
     if entries is not None:
-        return _with_criteria(document, {}, entries)
-    document = by_name(document)
+        return _with_criteria(document, {}, entries, problems)
+    document = by_name(document, problems)
     data = document.data if isinstance(document.data, dict) else {}
-    functions = _functions(document, data)
+    functions = _functions(document, data, problems)
     criteria = data.get("criteria")
     if not functions or not isinstance(criteria, dict):
         return document
-    changed = {
-        name: {**functions[name], **given, "scorer": functions[name]["scorer"]}
-        for name, written in criteria.items()
-        if name in functions and (given := normalized(written)) is not None
-    }
-    return moved(document, {**data, "criteria": {**criteria, **changed}}, lambda path: path)
+    changed: dict[str, Json] = {}
+    for name, written in criteria.items():
+        function, given = functions.get(name, {}), normalized(written)
+        if function is None:
+            continue  # reported already
+        if function and given is not None:
+            changed[name] = {**function, **given, "scorer": function["scorer"]}
+        else:
+            changed[name] = written
+    return moved(document, {**data, "criteria": changed}, lambda path: path)
 
 
 def _entries(value: Json, path: KeyPath) -> list[tuple[KeyPath, Json]] | None:
@@ -64,11 +71,13 @@ def _entries(value: Json, path: KeyPath) -> list[tuple[KeyPath, Json]] | None:
 
 
 def _with_criteria(
-    document: Document, data: Mapping[str, Json], entries: list[tuple[KeyPath, Json]]
+    document: Document,
+    data: Mapping[str, Json],
+    entries: list[tuple[KeyPath, Json]],
+    problems: Problems,
 ) -> Document:
     criteria: dict[str, Json] = {}
     places: dict[str | int, KeyPath] = {}
-    problems = Problems()
     for path, entry in entries:
         with problems:
             name, criterion = _criterion(document, path, entry)
@@ -76,7 +85,6 @@ def _with_criteria(
                 text = f"found the metric {name!r} again, expected it once"
                 raise ConfigError([document.problem(path, text)])
             criteria[name], places[name] = criterion, path
-    problems.report()
 
     def original(path: KeyPath) -> KeyPath:
         if path[:1] != ("criteria",) or len(path) < 2 or path[1] not in places:
@@ -94,10 +102,10 @@ def _criterion(document: Document, path: KeyPath, entry: Json) -> tuple[str, Jso
         if not isinstance(entry, dict):
             text += ", or a mapping such as {latency: 30} in place of the list"
         raise ConfigError([document.problem(path, text)])
-    for key in entry:
-        if key not in _KEYS:
-            text = f"found an unknown key, expected one of {', '.join(_KEYS)}"
-            raise ConfigError([document.problem((*path, key), text, of_key=True)])
+    unknown = [key for key in entry if key not in _KEYS]
+    if unknown:
+        text = f"found an unknown key, expected one of {', '.join(_KEYS)}"
+        raise ConfigError([document.problem((*path, key), text, of_key=True) for key in unknown])
     criterion = entry.get("criterion")
     if entry.get("threshold") is not None and (given := normalized(criterion)) is not None:
         criterion = {"threshold": entry["threshold"], **given}
@@ -108,21 +116,24 @@ def _name(entry: Mapping[str, Json]) -> Json:
     return next((entry[key] for key in _NAMES if key in entry), None)
 
 
-def _functions(document: Document, data: Mapping[str, Json]) -> dict[str, dict[str, Json]]:
-    """The functions of custom metrics, as `module:function`, and the ranges of their values."""
+def _functions(
+    document: Document, data: Mapping[str, Json], problems: Problems
+) -> dict[str, dict[str, Json] | None]:
+    """The functions of custom metrics, as `module:function`, and the ranges of their values; `None`
+    for a metric that is wrong.
+    """
     key = "customMetrics" if "customMetrics" in data else "custom_metrics"
     metrics = data.get(key)
     if metrics is None:
         return {}
     if not isinstance(metrics, dict):
         text = f"found {show_value(metrics)}, expected a mapping"
-        raise ConfigError([document.problem((key,), text)])
-    problems, found = Problems(), {}
+        raise ConfigError([*problems.found, document.problem((key,), text)])
+    found: dict[str, dict[str, Json] | None] = dict.fromkeys(metrics)
     for name, metric in metrics.items():
         with problems:
             function = _function(document, (key, name), metric)
             found[name] = {"scorer": function, **_range(metric)}
-    problems.report()
     return found
 
 

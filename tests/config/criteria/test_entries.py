@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,41 @@ def test_mistakes_in_several_entries_are_reported_together() -> None:
     with pytest.raises(ConfigError) as caught:
         of_config([{"criterion": 1}, 5, SEED])
     assert len(caught.value.problems) == 2
+
+
+def problems_of(load: Callable[[Json], object], data: Json) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(data)
+    return [f"{'.'.join(map(str, one.path))}: {one.text}" for one in caught.value.problems]
+
+
+def test_a_wrong_entry_hides_no_other_mistake_of_the_file() -> None:
+    entries: Json = [
+        {"metric": "tool_trajectory_f1", "threshold": 7},
+        5,
+        {"metric": "failure", "a": 1, "b": 2},
+    ]
+
+    def of_whole_file(data: Json) -> None:
+        Path("pathgauge.yaml").write_text(json.dumps(data))
+        config.load(Path("pathgauge.yaml"))
+
+    found = problems_of(of_whole_file, {"criteria": entries, "store": {"path": 7}, "stor": {}})
+    assert [one.split(", ")[0] for one in found] == [
+        "criteria.tool_trajectory_f1.threshold: found 7",
+        "criteria.1: found 5",
+        "criteria.2.a: found an unknown key",
+        "criteria.2.b: found an unknown key",
+        "store.path: found 7",
+        "stor: found an unknown key",
+    ]
+    custom = {"a": {"code_config": {"name": "fn"}}, "b": 4}
+    found = problems_of(of_file, {"criteria": [{"metric": "a"}, 5, SEED], "custom_metrics": custom})
+    assert [one.split(", ")[0] for one in found] == [
+        "criteria.1: found 5",
+        "custom_metrics.a: found no function",
+        "custom_metrics.b: found no function",
+    ]
 
 
 @pytest.mark.parametrize("key", ["custom_metrics", "customMetrics"])
