@@ -74,7 +74,11 @@ def backfill(
     ] = None,
     without_judges: Annotated[
         bool,
-        typer.Option("--without-judges", help="Do not evaluate the criteria that ask a model."),
+        typer.Option(
+            "--without-judges",
+            help="Ask no judge. Criteria that ask a model have no scores, with the reason"
+            " judge_not_asked.",
+        ),
     ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Accept the estimated cost of judges.")
@@ -117,7 +121,8 @@ def backfill(
         raise typer.BadParameter("--since: found a time after --until, expected one before")
     with operator_errors():
         settings = configuration.load(config)
-        if without_judges:
+        declined = without_judges and settings.judge is not None
+        if declined:
             settings = settings.with_changes({"judge": None})
         active = resolve(settings)
         print_messages([*active.warnings, *_unasked(settings, active)])
@@ -137,16 +142,18 @@ def backfill(
                     _confirm()
             with shown_progress(err) as progress:
                 run = Backfill(settings, active, opened, options, progress)
-                lines = report_lines(*_run(run, settings, active))
+                lines = report_lines(*_run(run, settings, active, declined=declined))
         finally:
             opened.close()
     for line in lines:
         typer.echo(line)
 
 
-def _run(run: Backfill, settings: Config, active: ActiveConfig) -> tuple[Report, CheckCost | None]:
+def _run(
+    run: Backfill, settings: Config, active: ActiveConfig, *, declined: bool
+) -> tuple[Report, CheckCost | None]:
     if settings.judge is None:
-        return run.run(), None
+        return run.run(declined=declined), None
     from pathgauge.collector.offline.judge_check.cost import CheckCost
     from pathgauge.collector.offline.judges import judges_of
 

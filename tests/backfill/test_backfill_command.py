@@ -376,8 +376,16 @@ def test_without_judges_their_criteria_are_not_evaluated(
     assert backfill("--without-judges").exit_code == 0
     assert model.requests == []
     results = newest_results(tmp_path / "past").values()
-    assert {one["reason"] for *_, body in results for one in body["criteria"]} >= {
-        "judge_unconfigured"
+    reasons = {one["reason"] for *_, body in results for one in body["criteria"]}
+    assert "judge_not_asked" in reasons
+    assert "judge_unconfigured" not in reasons
+    settings = json.loads((tmp_path / "pathgauge.yaml").read_text())
+    del settings["judge"]
+    (tmp_path / "pathgauge.yaml").write_text(json.dumps(settings))
+    assert backfill("--without-judges", "--output", tmp_path / "other").exit_code == 0
+    results = newest_results(tmp_path / "other").values()
+    assert "judge_unconfigured" in {
+        one["reason"] for *_, body in results for one in body["criteria"]
     }
 
 

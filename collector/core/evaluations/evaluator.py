@@ -40,7 +40,7 @@ EvaluationKey = tuple[str, str, str]
 OVERLOADED = Score.not_evaluated("judge_overloaded", "too many evaluations wait for their judges")
 _NOT_JUDGED: Mapping[str, Score] = {
     "not_sampled": Score.not_evaluated("not_sampled"),
-    "not_asked": Score.not_evaluated("judge_not_asked", "a backfill asks no judges in shadow"),
+    "not_asked": Score.not_evaluated("judge_not_asked", "the backfill did not ask judges"),
     "overloaded": OVERLOADED,
 }
 

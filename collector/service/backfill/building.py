@@ -13,18 +13,26 @@ from pathgauge.scorers.types import Invocation
 
 
 def build_pipeline(
-    config: Config, setup: ActiveConfig, telemetry: InternalTelemetry, *, judged: bool
+    config: Config,
+    setup: ActiveConfig,
+    telemetry: InternalTelemetry,
+    *,
+    judged: bool,
+    declined: bool = False,
 ) -> Pipeline:
-    """`judged`: whether evaluations wait for judges, as far as the configuration samples them."""
+    """`judged`: whether evaluations wait for judges, as far as the configuration samples them.
+    `declined`: whether the operator wants none of the judges that are configured to be asked.
+    """
+    unasked = _not_asked if judged or declined else None
     return configured_pipeline(config, setup, telemetry)(
-        judging=_Sampled(config).decide if judged else None,
-        judging_in_shadow=_not_asked if judged else None,
+        judging=_Sampled(config).decide if judged else unasked,
+        judging_in_shadow=unasked,
         takes_feedback=config.feedback is not None,
     )
 
 
 def _not_asked(invocation: Invocation, scenario: str | None) -> WhenJudged:
-    """A backfill asks no judges in shadow."""
+    """A backfill asks no judges in shadow, and with `--without-judges` no others."""
     return "not_asked"
 
 

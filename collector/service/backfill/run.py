@@ -84,13 +84,16 @@ class Backfill:
         parts = self._config, self._setup, self._source, self._options
         return estimate(*parts, self._report)
 
-    def run(self, judges: Judges | None = None) -> Report:
-        """Score what is left. Without `judges` none is asked. Raises `StoreError` and
+    def run(self, judges: Judges | None = None, *, declined: bool = False) -> Report:
+        """Score what is left. Without `judges` none is asked; `declined` says that some are
+        configured. Raises `StoreError` and
         `SourceError`.
         """
         began, options, judged = time.monotonic(), self._options, judges is not None
         telemetry, clock = InternalTelemetry(), Clock()
-        pipeline = build_pipeline(self._config, self._setup, telemetry, judged=judged)
+        pipeline = build_pipeline(
+            self._config, self._setup, telemetry, judged=judged, declined=declined
+        )
         series = self._series(telemetry, pipeline, clock)
         with opened_store(options.folder, self._config, clock) as store:
             restored = store.open()
