@@ -124,6 +124,13 @@ def score(
             )
         ),
     ] = None,
+    allow_incomplete: Annotated[
+        bool,
+        typer.Option(
+            "--allow-incomplete",
+            help="Pass although a trace file was cut off, or a trace cannot be read.",
+        ),
+    ] = False,
 ) -> None:
     """Score traces or tables: a gate for CI.
 
@@ -134,8 +141,8 @@ def score(
 
     Exits with 0 when the gate passes. Exits with 1 when it does not: a score missed its threshold,
     a scorer failed, too few invocations were scored (--min-coverage), a scenario was not run
-    (--require), or nothing was compared with a threshold. Exits with 2 when a file or an option
-    cannot be used.
+    (--require), a trace file was cut off, or nothing was compared with a threshold. Exits with 2
+    when a file or an option cannot be used.
 
     Example: `pathgauge score traces/ --references 'evalsets/*.evalset.json' --junit report.xml`
     """
@@ -177,7 +184,7 @@ def score(
             known = references_of(replayed)  # of tables
             print_messages([] if known else missing)
             required = required_scenarios(known, require)
-        requirements = Requirements(min_coverage, required)
+        requirements = Requirements(min_coverage, required, complete=not allow_incomplete)
         gate = judge(replayed, active.evaluator, active.references, requirements)
         _write_reports(replayed, gate, junit, html, markdown)
     _print_notes(replayed, gate)
@@ -192,7 +199,7 @@ def _print_notes(replayed: Sequence[Replayed], gate: Gate) -> None:
     from pathgauge.collector.offline.divided import divided
 
     for one in replayed:
-        print_messages(one.notes)
+        print_messages(note for note in one.notes if note not in gate.unread)
     print_messages(list(divided(replayed)))
     if gate.not_run:
         absent = ", ".join(gate.not_run)

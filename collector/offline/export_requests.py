@@ -44,6 +44,10 @@ _OTLP_KEYS = frozenset({"resourceSpans", "resourceLogs", "resourceMetrics", "res
 _MAX_KEYS_NAMED = 5
 
 
+class CutOffError(otlp.UndecodableError):
+    """The first record of the content has no end."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
     """The content of one export request."""
@@ -52,8 +56,8 @@ class ExportRequest:
     logs: tuple[LogRecord, ...] = ()
     rejected: int = 0
     """Invalid records."""
-    note: str | None = None
-    """Why a record was skipped."""
+    incomplete: str | None = None
+    """Which record has no end: a file that is still being written, or was cut off."""
 
 
 def export_requests(data: bytes) -> Iterator[ExportRequest]:
@@ -64,6 +68,11 @@ def export_requests(data: bytes) -> Iterator[ExportRequest]:
     if _is_json(data):
         return _json_requests(data)
     return _binary_requests(data)
+
+
+def holds_traces(data: bytes) -> bool:
+    """Whether content that cannot be read was OTLP JSON, such as a document without its end."""
+    return _is_json(data) and any(f'"{key}"'.encode() in data for key in _OTLP_KEYS)
 
 
 def _is_json(data: bytes) -> bool:
@@ -87,8 +96,8 @@ def _binary_requests(data: bytes) -> Iterator[ExportRequest]:
     if rest:
         incomplete = f"the last record is incomplete ({len(rest)} bytes)"
         if not messages:
-            raise otlp.UndecodableError(f"{incomplete}, expected at least one before it")
-        yield ExportRequest(note=incomplete)
+            raise CutOffError(f"{incomplete}, expected at least one before it")
+        yield ExportRequest(incomplete=incomplete)
 
 
 def _delimited(data: bytes) -> tuple[list[bytes], bytes]:
@@ -167,7 +176,7 @@ def _json_lines(data: bytes) -> Iterator[ExportRequest]:
             is_last = 1 < index == len(lines)
             if is_last and (data.endswith(line) or error.pos == len(error.doc)):
                 text = f"line {number}: the last record is incomplete ({len(line)} bytes)"
-                yield ExportRequest(note=text)
+                yield ExportRequest(incomplete=text)
                 return
             text = f"line {number}: found no JSON ({error.msg}), expected one JSON object per line"
             raise otlp.UndecodableError(text) from error

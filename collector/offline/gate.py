@@ -1,13 +1,14 @@
 """The verdict of `pathgauge score`: passed, or the reasons why not.
 
 A gate does not pass if a line failed, if nothing was compared with a threshold, if a criterion left
-out too many invocations, or if a required scenario was not run.
+out too many invocations, if a required scenario was not run, or if a trace file lacks its end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.offline.aggregates import (
@@ -32,6 +33,8 @@ class Requirements:
     """The share of invocations that each criterion with a threshold must score."""
     scenarios: frozenset[str] = frozenset()
     """The scenarios that must be run."""
+    complete: bool = True
+    """Whether everything must be readable: who knows which invocations the rest would have had?"""
 
     def unmet(self, found: Coverage) -> str:
         """A message about a criterion that scored too few invocations."""
@@ -51,6 +54,8 @@ class Gate:
     requirements: Requirements = Requirements()
     aggregates: tuple[AggregateLine, ...] = ()
     """The criteria that judge many scores together."""
+    incomplete: tuple[str, ...] = ()
+    """What could not be read of the traces."""
     overall: tuple[Overall, ...] = ()
     """Mean and deviation of all scores of each criterion."""
 
@@ -78,6 +83,11 @@ class Gate:
         return tuple(name for name in self.not_run if name in self.requirements.scenarios)
 
     @property
+    def unread(self) -> tuple[str, ...]:
+        """What could not be read, although everything must be."""
+        return self.incomplete if self.requirements.complete else ()
+
+    @property
     def passed(self) -> bool:
         """Nothing failed or is missing, and a score was compared with a threshold."""
         return self.judged and not self.failures and not self.gaps
@@ -88,6 +98,7 @@ class Gate:
         lines = [self.requirements.unmet(one) for one in self.uncovered]
         if self.missing:
             lines.append(f"Required scenarios were not run: {', '.join(self.missing)}.")
+        lines += [f"{one}; an invocation may be missing." for one in self.unread]
         if not self.judged:
             lines.append(NOTHING_JUDGED)
         return tuple(lines)
@@ -113,5 +124,6 @@ def judge(
         unmatched(replayed, references),
         requirements,
         tuple(aggregate_lines(lines)),
+        tuple(chain.from_iterable(one.incomplete for one in replayed)),
         tuple(overall_lines(lines)),
     )

@@ -59,6 +59,9 @@ class Replayed:
     """What was skipped or could not be read, one line each."""
     answers: tuple[Answer, ...] = ()
     """What people said of the runs."""
+    incomplete: tuple[str, ...] = ()
+    """Those of the notes that say what could not be read of a trace: an invocation may be missing.
+    """
     traces: frozenset[tuple[str, str]] = frozenset()
     """Tenant and trace id of everything that was read, also of traces without an invocation."""
 
@@ -128,7 +131,8 @@ def replay_files(
     events += pipeline.finish_conversations()
     events += _judged(pipeline, references, judge_all)  # sessions that have ended now
     evaluations = _newest(events)
-    notes = [*files.notes, *_unreadable(path, events), *_unread(path, telemetry)]
+    unreadable = list(_unreadable(path, events))
+    notes = [*files.notes, *unreadable, *_unread(path, telemetry)]
     known = {one.invocation.trace_id for one in evaluations}
     known.update(event.trace_id for event in events if isinstance(event, Unreadable))
     lost = without_agent(files.spans, known, registry)
@@ -143,7 +147,15 @@ def replay_files(
     answers = tuple(event.answer for event in events if isinstance(event, FeedbackGiven))
     records: Iterable[Span | LogRecord] = chain(files.spans, files.logs)
     traces = frozenset((one.tenant, one.trace_id) for one in records)
-    return Replayed(str(path), evaluations, conversations, tuple(notes), answers, traces)
+    return Replayed(
+        str(path),
+        evaluations,
+        conversations,
+        tuple(notes),
+        answers,
+        (*files.incomplete, *unreadable),
+        traces,
+    )
 
 
 def _judged(

@@ -6,6 +6,7 @@ Files may be compressed with gzip. The files of a directory are read as one stre
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import sys
 import zlib
@@ -14,7 +15,12 @@ from pathlib import Path
 
 from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
-from pathgauge.collector.offline.export_requests import EXPECTED, export_requests
+from pathgauge.collector.offline.export_requests import (
+    EXPECTED,
+    CutOffError,
+    export_requests,
+    holds_traces,
+)
 from pathgauge.collector.offline.tables.predictions import Predictions, predictions
 from pathgauge.collector.offline.tables.recognition import read_table
 
@@ -33,6 +39,11 @@ class UnreadableFileError(ValueError):
     expected.
     """
 
+    def __init__(self, text: str, *, damaged: bool = False) -> None:
+        super().__init__(text)
+        self.damaged = damaged
+        """Whether it did hold traces: it was cut off, or a part of it is wrong."""
+
 
 @dataclass(slots=True)
 class TraceFiles:
@@ -43,6 +54,8 @@ class TraceFiles:
     tables: list[Predictions] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What was skipped and why, one line each."""
+    incomplete: list[str] = field(default_factory=list)
+    """Those of the notes that say what was lost of a trace."""
 
 
 def shown(path: Path) -> str:
@@ -69,6 +82,7 @@ def read_path(path: Path) -> TraceFiles:
             read += 1
         except UnreadableFileError as error:
             found.notes.append(f"skipped {error}")
+            found.incomplete += found.notes[-1:] if error.damaged else []
     if not read:
         content = "no trace file among its files" if files else "an empty folder"
         raise UnreadableFileError(f"{path}: found {content}, {EXPECTED}")
@@ -88,18 +102,21 @@ def _read_file(path: Path, found: TraceFiles) -> None:
             read.spans.extend(request.spans)
             read.logs.extend(request.logs)
             rejected += request.rejected
-            if request.note is not None:
-                read.notes.append(f"{name}: {request.note}")
+            if request.incomplete is not None:
+                read.incomplete.append(f"{name}: {request.incomplete}")
     except otlp.UndecodableError as error:
         hint = _YAML_HINT if path.suffix.lower() in (".yaml", ".yml") else ""
-        raise UnreadableFileError(f"{name}: {error}{hint}") from error
+        damaged = isinstance(error, CutOffError) or bool(read.spans or read.logs)
+        damaged = damaged or holds_traces(data)
+        raise UnreadableFileError(f"{name}: {error}{hint}", damaged=damaged) from error
     if rejected:
         read.notes.append(
             f"{name}: rejected {rejected} spans or log records that are not valid OTLP"
         )
     found.spans += read.spans
     found.logs += read.logs
-    found.notes += read.notes
+    found.notes += [*read.incomplete, *read.notes]
+    found.incomplete += read.incomplete
 
 
 def uncompressed(path: Path) -> bytes:
@@ -110,7 +127,10 @@ def uncompressed(path: Path) -> bytes:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             text = f"{shown(path)}: found broken gzip data ({error}), {EXPECTED}"
-            raise UnreadableFileError(text) from error
+            raise UnreadableFileError(text, damaged=True) from error
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = "found UTF-16, which `>` of Windows PowerShell writes, expected UTF-8"
+        raise UnreadableFileError(f"{shown(path)}: {text}")
     # The Collector's file exporter compresses each message, behind its length of four bytes.
     if data.startswith(_ZSTD) or data[4:8] == _ZSTD:
         raise UnreadableFileError(f"{shown(path)}: found zstd compression, expected gzip or none")

@@ -48,6 +48,7 @@ class _Read(NamedTuple):
     invocations: list[Invocation]
     references: ReferenceSet
     notes: tuple[str, ...]
+    incomplete: tuple[str, ...] = ()
 
 
 def assert_passes(
@@ -92,6 +93,7 @@ def why_not(
         invocations = list(as_runs_of(references, invocations))
     with _judges(settings, active) as judge_all:
         scored = score_invocations(invocations, active.evaluator, read.references, judge_all)
+    scored = replace(scored, incomplete=read.incomplete)
     gate = judge([scored], active.evaluator, read.references, Requirements(min_coverage))
     reasons = [*_without_reference(scored, active.evaluator, read.references), *gate.reasons]
     if not reasons:
@@ -140,7 +142,8 @@ def _read(run: Run | Recorded, active: ActiveConfig, settings: Config) -> _Read:
     if own:
         references = ReferenceSet([*references, *own], match_user_input=True)
     invocations = [evaluation.invocation for evaluation in read.evaluations]
-    return _Read(invocations, references, read.notes)
+    notes = tuple(note for note in read.notes if note not in read.incomplete)
+    return _Read(invocations, references, notes, read.incomplete)
 
 
 def _judges(settings: Config, active: ActiveConfig) -> AbstractContextManager[JudgeAll | None]:

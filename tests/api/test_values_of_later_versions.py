@@ -107,7 +107,7 @@ def test_commands_show_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_results_in_shadow_may_have_more_fields() -> None:
     written = {**ShadowResult("f1", "f1 1", 0.5, None, "passed", 0.4)._asdict(), "later": 1}
-    body = {
+    body: dict[str, Any] = {
         "verdict": "passed",
         "criteria": [],
         "reference": None,

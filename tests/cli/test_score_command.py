@@ -468,6 +468,7 @@ def test_the_last_line_of_json_is_the_verdict_of_the_gate(run: Run, folder: Path
                 "missing_scenarios": ["must"],
                 "scenarios_not_run": ["a1", "a2", "must"],
                 "without_reference": {},
+                "incomplete": [],
             }
         },
     )

@@ -299,6 +299,13 @@ def test_zstd_is_an_error_that_names_it(data: bytes, tmp_path: Path) -> None:
     assert str(caught.value) == f"{tmp_path}/out: found zstd compression, expected gzip or none"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_text_of_powershell_is_an_error_that_names_it(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "out").write_bytes(('\ufeff{"resourceSpans": []}').encode(encoding))
+    with pytest.raises(UnreadableFileError, match=r"found UTF-16, .* expected UTF-8$"):
+        read_path(tmp_path / "out")
+
+
 @pytest.mark.parametrize("bracket", [b"{", b"["])
 def test_protobuf_that_begins_like_json_is_protobuf(bracket: bytes, tmp_path: Path) -> None:
     requests = [traces("x" * length).SerializeToString() for length in range(120)]

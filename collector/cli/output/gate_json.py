@@ -43,6 +43,7 @@ def gate_object(gate: Gate) -> dict[str, Json]:
             "missing_scenarios": list(gate.missing),
             "scenarios_not_run": list(gate.not_run),
             "without_reference": dict(gate.unmatched),
+            "incomplete": list(gate.incomplete),
             "lines": [_line(line) for line in gate.lines],
             "aggregates": [_aggregate(line) for line in gate.aggregates],
             "overall": [asdict(one) for one in gate.overall],

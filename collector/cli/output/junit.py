@@ -144,6 +144,10 @@ def _gaps(gate: Gate) -> Iterable[_TestCase]:
             "failure" if required else "skipped",
             "The required scenario was not run." if required else "The scenario was not run.",
         )
+    for unread in gate.unread:
+        file = unread.removeprefix("skipped ").split(": ")[0]
+        message = f"{unread}; an invocation may be missing."
+        yield _TestCase("pathgauge.traces", file, "error", message)
     if not gate.judged:
         yield _TestCase("pathgauge", "gate", "failure", NOTHING_JUDGED)
 

@@ -113,8 +113,8 @@ class FileSource:
 
     def _add(self, request: ExportRequest, name: str) -> None:
         self._rejected += request.rejected
-        if request.note is not None:
-            self._notes.append(f"{name}: {request.note}")
+        if request.incomplete is not None:
+            self._notes.append(f"{name}: {request.incomplete}")
         self._insert(request.spans)
         self._insert(request.logs)
 
