@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pathgauge.collector.cli.console import print_messages
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import AsJson, CaFile, StoreConfig, TokenFile, Url
 
@@ -81,7 +82,8 @@ def verdict(
     is it safe to switch to the other criteria or references?
 
     Exits with 0 when the version is better or not worse. Exits with 1 when it is worse, and with 3
-    while it is undecided. Exits with 2 when an option is wrong or the results cannot be read.
+    while it is undecided. Exits with 2 when an option is wrong or the results cannot be read, and
+    with --wait when after a minute no result of the agent is stored, but of others.
 
     Example: `pathgauge verdict --agent support --version 1.5 --against 1.4 --wait 30m`
     """
@@ -93,6 +95,7 @@ def verdict(
     from pathgauge.collector.cli.output.json_output import json_line
     from pathgauge.collector.cli.output.release import print_release
     from pathgauge.collector.cli.queries import query_of, seconds_of
+    from pathgauge.collector.cli.result_sources.missing_names import known_versions, unknown_agent
     from pathgauge.collector.cli.result_sources.source import source_of
     from pathgauge.collector.cli.result_sources.waiting import when_decided
 
@@ -116,11 +119,14 @@ def verdict(
     patience = 0.0 if wait is None else seconds_of("wait", wait)
     with operator_errors():
         source = source_of(config, url, token_file, ca_file)
-        found = when_decided(partial(_ask, source, query), patience)
+        misspelt = partial(unknown_agent, source, query)
+        found = when_decided(partial(_ask, source, query), patience, misspelt=misspelt)
+        hint = misspelt(found) or known_versions(source, query, found)
     if as_json:
         typer.echo(json_line(found.model_dump(mode="json")))
     else:
         print_release(found, Console())
+    print_messages([hint] if hint else [])
     raise typer.Exit(_status(found.verdict))
 
 

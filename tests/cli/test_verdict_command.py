@@ -11,7 +11,7 @@ from typer.testing import Result
 
 from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.cli.result_sources.source import SourceError, UnavailableError
-from pathgauge.collector.cli.result_sources.waiting import POLL_S, when_decided
+from pathgauge.collector.cli.result_sources.waiting import POLL_S, UNKNOWN_S, when_decided
 from pathgauge.collector.core.verdicts.comparison import Outcome
 from support.api_client import client, sources, with_tokens
 from support.evaluated import opened
@@ -85,7 +85,10 @@ def test_a_pipe_gets_the_verdict_and_a_row_for_each_metric(verdict: Run) -> None
 
 def test_without_results_standard_error_says_which_are_missing(verdict: Run) -> None:
     found = verdict("4", "1")
-    assert found.stderr == "pathgauge: the store has no result of the version\n"
+    assert found.stderr == (
+        "pathgauge: the store has no result of the version\n"
+        "pathgauge: support has results of 3, 2, 1\n"
+    )
     assert found.stdout.splitlines()[-1].endswith("\t0\tthe version has no score")
 
 
@@ -133,6 +136,31 @@ def test_a_store_that_is_not_there_is_no_verdict(run: Run) -> None:
     assert (found.exit_code, found.stdout) == (2, "")
 
 
+def test_an_agent_without_results_is_compared_with_those_that_have_some(
+    run: Run, source: Sequence[object]
+) -> None:
+    names = "--agent", "suport", "--version", "2", "--against", "1"
+    found = run("verdict", *names, *source)
+    assert found.exit_code == 3
+    assert found.stderr.endswith(
+        "\npathgauge: agent: found 'suport', expected an agent with results, such as support;"
+        " did you mean 'support'?\n"
+    )
+    shadow = run("verdict", "--agent", "suport", "--shadow", *source)
+    assert "did you mean 'support'?" in shadow.stderr
+
+
+def test_waiting_for_an_unknown_agent_ends_soon(capsys: pytest.CaptureFixture[str]) -> None:
+    collector = Collector(*["undecided"] * 9)
+    with pytest.raises(SourceError, match="did you mean"):
+        collector.wait(3600.0, lambda _: "did you mean 'support'?")
+    assert collector.now == UNKNOWN_S
+    assert capsys.readouterr().err == "pathgauge: did you mean 'support'?\n"
+    hints = [None, "unknown", "unknown", None]
+    collector = Collector(*["undecided"] * 4, "better")
+    assert collector.wait(3600.0, lambda _: hints.pop(0)) == "better"
+
+
 class Collector:
     """Gives one answer after the other; its clock moves when somebody sleeps."""
 
@@ -149,8 +177,12 @@ class Collector:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def wait(self, patience_s: float) -> Outcome:
-        return when_decided(self.ask, patience_s, lambda: self.now, self.sleep).verdict
+    def wait(
+        self, patience_s: float, misspelt: Callable[[ReleaseVerdict], str | None] = lambda _: None
+    ) -> Outcome:
+        return when_decided(
+            self.ask, patience_s, lambda: self.now, self.sleep, misspelt=misspelt
+        ).verdict
 
 
 @pytest.mark.parametrize(

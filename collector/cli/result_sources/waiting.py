@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable
 
 from pathgauge.collector.api.release_models import ReleaseVerdict
-from pathgauge.collector.cli.result_sources.source import UnavailableError
+from pathgauge.collector.cli.console import print_messages
+from pathgauge.collector.cli.result_sources.source import SourceError, UnavailableError
 
 POLL_S = 10.0
 """The time between two questions."""
+UNKNOWN_S = 60.0
+"""How long results of an unknown agent are waited for: its first ones may just be on their way."""
 
 
 def when_decided(
@@ -17,17 +20,26 @@ def when_decided(
     patience_s: float,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    misspelt: Callable[[ReleaseVerdict], str | None] = lambda _: None,
 ) -> ReleaseVerdict:
     """The first verdict that is decided, or the last one. A collector that is busy is asked again;
-    all other errors are raised at once.
+    all other errors are raised at once. `misspelt` says of a verdict why none may ever come: it is
+    printed, and after `UNKNOWN_S` it is an error.
     """
-    end = clock() + patience_s
+    begin, told = clock(), ""
     while True:
-        left = end - clock()
+        waited = clock() - begin
+        left = patience_s - waited
         try:
             found = ask()
             if found.verdict != "undecided" or left <= 0:
                 return found
+            hint = misspelt(found)
+            if hint and waited >= UNKNOWN_S:
+                raise SourceError(hint)
+            if hint and hint != told:
+                print_messages([hint])
+                told = hint
         except UnavailableError:
             if left <= 0:
                 raise

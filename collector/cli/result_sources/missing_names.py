@@ -1,0 +1,55 @@
+"""Says which name may be misspelt when a verdict has nothing to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from pathgauge.collector.api.queries import ResultQuery, ShadowQuery, VerdictQuery
+from pathgauge.collector.api.release_models import ReleaseVerdict
+from pathgauge.collector.cli.result_sources.source import ResultSource
+from pathgauge.collector.core.documents import did_you_mean
+from pathgauge.collector.store.queries.results import MAX_LIMIT
+from pathgauge.scorers.matching.wording import short
+
+_MAX_NAMES = 10
+
+
+def unknown_agent(
+    source: ResultSource, query: VerdictQuery | ShadowQuery, found: ReleaseVerdict
+) -> str | None:
+    """What is known in place of an agent that certainly has no result, while others have some.
+    Raises `StoreError`.
+    """
+    if found.version_results or found.against_results:
+        return None
+    own = source.results(ResultQuery(agent=query.agent, tenant=query.tenant, limit=1, cursor=None))
+    if own.results or own.next is not None:
+        return None
+    every = source.results(ResultQuery(tenant=query.tenant, limit=MAX_LIMIT, cursor=None))
+    known = sorted({one.agent for one in every.results if one.agent})
+    if not known:
+        return None
+    expected = f"expected an agent with results, such as {_listed(known)}"
+    return f"agent: found {short(query.agent)}, {expected}{did_you_mean(query.agent, known)}"
+
+
+def known_versions(
+    source: ResultSource, query: VerdictQuery | ShadowQuery, found: ReleaseVerdict
+) -> str | None:
+    """Which versions an agent has when one of the compared ones has no result. Raises
+    `StoreError`.
+    """
+    if isinstance(query, ShadowQuery) or (found.version_results and found.against_results):
+        return None
+    own = source.results(
+        ResultQuery(agent=query.agent, tenant=query.tenant, limit=MAX_LIMIT, cursor=None)
+    )
+    known = dict.fromkeys(one.agent_version for one in own.results if one.agent_version)
+    return f"{query.agent} has results of {_listed(known)}" if known else None
+
+
+def _listed(names: Iterable[str]) -> str:
+    first = list(islice(names, _MAX_NAMES + 1))
+    more = ", ..." if len(first) > _MAX_NAMES else ""
+    return ", ".join(first[:_MAX_NAMES]) + more
