@@ -115,12 +115,15 @@ clean:  ## remove the virtual environment and every cache
 	rm -rf .venv .venv-oracles dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# Why packages are installed: the mark of an earlier installation is there, and older than these files.
+WHEN = $(if $(wildcard $@),again because of $(or $(filter-out .venv/.run,$?),pyproject.toml),only the first time)
+
 # The build requirements are locked and installed first, so that no build fetches unpinned tools.
 .venv/.run: pyproject.toml requirements-build.lock requirements.lock
 	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo 'pathgauge needs Python 3.11 or newer with venv. On Debian and Ubuntu:' >&2; \
 	  echo '  sudo apt-get install -y git make python3 python3-venv ca-certificates' >&2; exit 1; }
-	@echo "Installing pathgauge and $$(grep -c == requirements.lock) packages (requirements.lock) in .venv; only the first time."
+	@echo "Installing pathgauge and $$(grep -c == requirements.lock) packages (requirements.lock) in .venv; $(WHEN)."
 	@$(VENV_WORKS) >/dev/null 2>&1 || $(CREATE_VENV)
 	@$(LOCKED) -r requirements-build.lock
 	@$(LOCKED) -r requirements.lock
@@ -128,7 +131,7 @@ clean:  ## remove the virtual environment and every cache
 	@touch $@
 
 .venv/.dev: .venv/.run requirements-dev.lock
-	@echo "Installing the packages for development (requirements-dev.lock) in .venv; only the first time."
+	@echo "Installing the packages for development (requirements-dev.lock) in .venv; $(WHEN)."
 	@$(LOCKED) -r requirements-dev.lock
 	@touch $@
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -59,3 +61,27 @@ def test_the_wheel_of_a_checkout_and_the_wheel_of_an_sdist_hold_every_module_onc
         own |= {f"pathgauge/dashboards/{board.name}" for board in boards}
         assert packaged == modules(ROOT / "collector") | modules(ROOT / "scorers") | own
         assert relative_links(wheel) == []
+
+
+def test_make_says_why_it_installs_packages_again(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    for lock in ROOT.glob("requirements*.lock"):
+        shutil.copy(lock, tmp_path)
+
+    def said() -> list[str]:
+        make = ["make", "--dry-run", ".venv/.dev"]
+        done = subprocess.run(make, cwd=tmp_path, check=True, capture_output=True, text=True)
+        return re.findall(r"in \.venv; (.*)\.", done.stdout)
+
+    assert said() == ["only the first time"] * 2
+    (tmp_path / ".venv").mkdir()
+    for number, mark in enumerate((".venv/.run", ".venv/.dev")):
+        (tmp_path / mark).touch()
+        os.utime(tmp_path / mark, (2e9 + number, 2e9 + number))
+    assert said() == []
+    os.utime(tmp_path / "requirements-dev.lock", (3e9, 3e9))
+    assert said() == ["again because of requirements-dev.lock"]
+    os.utime(tmp_path / "requirements-dev.lock", (1e9, 1e9))
+    os.utime(tmp_path / "pyproject.toml", (3e9, 3e9))
+    assert said() == ["again because of pyproject.toml"] * 2

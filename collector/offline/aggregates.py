@@ -18,8 +18,9 @@ from pathgauge.collector.core.evaluations.aggregation import (
     verdict,
 )
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Verdict
-from pathgauge.collector.core.evaluations.statistics import deviation_of, mean_of
+from pathgauge.collector.core.evaluations.statistics import deviation_of
 from pathgauge.collector.offline.gate_lines import UNNAMED, Line
+from pathgauge.scorers.matching.measures import mean_of
 from pathgauge.scorers.types import Invocation
 
 

@@ -20,10 +20,11 @@ from itertools import repeat
 from pathgauge.collector.core.evaluations.conversation import mean_with_absent
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
-from pathgauge.collector.core.evaluations.statistics import deviation_of, mean_of
+from pathgauge.collector.core.evaluations.statistics import deviation_of
 from pathgauge.collector.offline.coverage import unscored_reason
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.authoring.ranges import worst
+from pathgauge.scorers.matching.measures import mean_of
 from pathgauge.scorers.types import Invocation
 
 UNNAMED = "(no name)"

@@ -6,7 +6,6 @@ So every scorer of whole invocations also works for a coordinator or a sub-agent
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -16,6 +15,7 @@ from pathgauge.scorers.authoring.extras import Extras, extras_of
 from pathgauge.scorers.authoring.options import check_choice, tools_unknown
 from pathgauge.scorers.composite.parts import OfParts, Part, judged, scored
 from pathgauge.scorers.judge_protocol import Ask
+from pathgauge.scorers.matching.measures import mean_of
 from pathgauge.scorers.matching.span_tree import below, without
 from pathgauge.scorers.types import (
     AgentRun,
@@ -178,8 +178,7 @@ class OfAgent:
         _, worst = worst_of(known, key=itemgetter(0))
         if len(scores) > 1:
             prefix = f"mean of {len(known)} of {len(scores)} runs of {self.agent}; the worst: "
-        mean = math.fsum(value for value, _ in known) / len(known)
-        return Score(mean, None, f"{prefix}{worst}", details)
+        return Score(mean_of([value for value, _ in known]), None, f"{prefix}{worst}", details)
 
 
 def _run_details(view: Invocation, score: Score) -> Json:

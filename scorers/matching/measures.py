@@ -6,11 +6,20 @@ and the largest possible number is certain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 Measure: TypeAlias = Callable[[int, int, int], float | None]
 """`None` where the value is 0/0."""
+
+
+def mean_of(values: Collection[float]) -> float:
+    """The mean of at least one number."""
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:  # the sum of finite values may be infinite
+        return math.fsum(value / len(values) for value in values)
 
 
 def ratio(part: float, whole: float, *, if_empty: float) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pathgauge.scorers.matching.measures import mean_of
 from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.session_protocol import SessionTurn
 from pathgauge.scorers.sessions.whole_session import WholeSession
@@ -59,7 +59,7 @@ class MeanOfTurns(WholeSession):
         if not values:
             text = f"{self.of.name} scored none of {counted(len(turns), 'turn')}"
             return Score.not_evaluated("undefined", text)
-        mean = min(max(math.fsum(values) / len(values), self.low), self.high)
+        mean = min(max(mean_of(values), self.low), self.high)
         details: dict[str, Json] = {"turns": found}
         explanation = f"{self.of.name} over {len(values)} of {counted(len(turns), 'turn')}"
         return Score(mean, None, explanation, details)

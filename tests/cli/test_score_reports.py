@@ -86,6 +86,13 @@ def test_the_page_shows_failures_first_with_what_differs(run: Run, folder: Path)
     assert marked == ["d", "c"]
 
 
+def test_marks_have_the_words_of_the_pages(run: Run, folder: Path) -> None:
+    unknown = row("1", predicted_trajectory=[{"tool_name": "find_user"}])
+    page = html(run, folder, write(folder, unknown))
+    marks = [tag.get("title") for name, tag in page.tags if tag.get("class") == "mark"]
+    assert marks == ["arguments not recorded"]
+
+
 def test_the_page_needs_no_other_file_and_no_network(run: Run, folder: Path) -> None:
     page = html(run, folder, CAPTURES / "google-adk-native" / "S2")
     assert {tag for tag, _ in page.tags}.isdisjoint({"script", "link", "img", "iframe", "form"})

@@ -151,13 +151,14 @@ def test_an_agent_without_results_is_compared_with_those_that_have_some(
 
 
 def test_waiting_for_an_unknown_agent_ends_soon(capsys: pytest.CaptureFixture[str]) -> None:
-    collector = Collector(*["undecided"] * 9)
+    undecided: list[Outcome] = ["undecided"]
+    collector = Collector(*undecided * 9)
     with pytest.raises(SourceError, match="did you mean"):
         collector.wait(3600.0, lambda _: "did you mean 'support'?")
     assert collector.now == UNKNOWN_S
     assert capsys.readouterr().err == "pathgauge: did you mean 'support'?\n"
     hints = [None, "unknown", "unknown", None]
-    collector = Collector(*["undecided"] * 4, "better")
+    collector = Collector(*undecided * 4, "better")
     assert collector.wait(3600.0, lambda _: hints.pop(0)) == "better"
 
 

@@ -19,6 +19,7 @@ from pathgauge.collector.core.evidence.comparison import Mark, alignments
 from pathgauge.collector.offline.gate import Gate
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.collector.web.calls import PairView, pair_view
+from pathgauge.collector.web.wording import MARKS
 
 MAX_RUNS = 500
 """Invocations on the page, failures first."""
@@ -26,7 +27,7 @@ MAX_CALLS = 200
 """Lines of one comparison."""
 MAX_OPEN = 20
 """Invocations that are shown without a click."""
-_MARKS: dict[Mark, str] = {
+_CLASSES: dict[Mark, str] = {
     "=": "matched",
     "~": "different",
     "?": "unknown",
@@ -53,7 +54,8 @@ def to_html(replayed: Sequence[Replayed], gate: Gate) -> bytes:
         failing=failing,
         total=len(shown),
         open=min(failing, MAX_OPEN),
-        marks=_MARKS,
+        classes=_CLASSES,
+        marks=MARKS,
         legend=LEGEND,
         max_reasons=MAX_REASONS,
     )

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from pathgauge.collector.core.evaluations.statistics import deviation_of, mean_of
+from pathgauge.collector.core.evaluations.statistics import deviation_of
 from pathgauge.scorers.authoring.ranges import TOLERANCE, meets
+from pathgauge.scorers.matching.measures import mean_of
 from pathgauge.scorers.types import Scorer
 
 Over = Literal["scenario", "agent", "suite"]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
-from pathgauge.collector.core.evaluations.statistics import mean_of
 from pathgauge.scorers.authoring.ranges import worst
+from pathgauge.scorers.matching.measures import mean_of
 from pathgauge.scorers.types import Invocation, Reference
 
 MAX_RENUMBERINGS = 10

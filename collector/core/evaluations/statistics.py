@@ -7,6 +7,8 @@ import sys
 from collections.abc import Collection
 from typing import NamedTuple
 
+from pathgauge.scorers.matching.measures import mean_of
+
 
 class RunningStatistics(NamedTuple):
     """Count, mean, and sum of the squared distances from the mean."""
@@ -42,11 +44,3 @@ def statistics_of(values: Collection[float]) -> RunningStatistics:
 def deviation_of(values: Collection[float]) -> float:
     """The sample standard deviation of at least one number; 0 with one."""
     return math.sqrt(statistics_of(values).variance)
-
-
-def mean_of(values: Collection[float]) -> float:
-    """The mean of at least one number."""
-    try:
-        return math.fsum(values) / len(values)
-    except OverflowError:  # the sum of finite values may be infinite
-        return math.fsum(value / len(values) for value in values)

@@ -31,7 +31,7 @@ from typing import NamedTuple, TypeAlias
 
 from pathgauge.collector.core.evaluations.changed_series import ChangedSeries
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
-from pathgauge.collector.core.evaluations.statistics import mean_of
+from pathgauge.scorers.matching.measures import mean_of
 
 _MAX_EARLY = 1_000
 """Revisions that may wait for the first one."""

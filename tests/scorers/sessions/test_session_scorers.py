@@ -130,6 +130,12 @@ def test_the_mean_of_turns_leaves_out_those_without_a_score() -> None:
     assert mean.score_session(turns[1:2], None).reason == "undefined"
 
 
+def test_the_mean_of_turns_is_finite_for_all_finite_scores() -> None:
+    mean = MeanOfTurns(ScoredCriterion("latency", Latency()))
+    turns = tuple(SessionTurn(invocation(), {"latency": value}) for value in (1e308, 1e308, 1e308))
+    assert mean.score_session(turns, None).value == pytest.approx(1e308)
+
+
 @pytest.mark.parametrize(
     ("signals", "options", "value", "reason"),
     [
