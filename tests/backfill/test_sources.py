@@ -183,6 +183,51 @@ def test_a_server_of_another_kind_is_no_empty_source(
         source.close()
 
 
+@pytest.mark.parametrize(
+    ("status", "answer", "message"),
+    [
+        (200, b'{"data": null, "errors": [{"msg": "no storage"}]}', "Jaeger says: no storage"),
+        (200, b'{"data": null, "errors": ["no"]}', "Jaeger says: ['no']"),
+        (200, b" ", "found no JSON, but an empty answer"),
+        (200, b"<!doctype html>", "found no JSON, but a page; does the address lack the path"),
+        (404, b"", "found no list of data, but status 404, expected the query service of Jaeger"),
+    ],
+)
+def test_what_is_wrong_with_an_answer_of_jaeger_is_named(
+    status: int, answer: bytes, message: str, tmp_path: Path
+) -> None:
+    with trace_server(lambda *_: (status, answer)) as server:
+        source = open_source(f"jaeger://127.0.0.1:{server.port}", tmp_path / "s", environment={})
+        with pytest.raises(SourceError) as raised:
+            read(source, SINCE, UNTIL)
+        source.close()
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("services", "option", "notes"),
+    [
+        (None, "", ["Jaeger knows no service, so no span has reached its storage"]),
+        (["agent"], "", []),
+        (["agent"], "?service=agnt", ["Jaeger knows no service 'agnt'; did you mean 'agent'?"]),
+    ],
+)
+def test_an_empty_jaeger_says_why(
+    services: list[str] | None, option: str, notes: list[str], tmp_path: Path
+) -> None:
+    def answer(path: str, _: Any) -> tuple[int, bytes]:
+        return 200, json.dumps({"data": services if path == "/api/services" else []}).encode()
+
+    with trace_server(answer) as server:
+        address = f"jaeger://127.0.0.1:{server.port}"
+        source = open_source(f"{address}{option}", tmp_path / "s", environment={})
+        found = [source.read(SINCE, UNTIL, 10) for _ in range(2)]
+        source.close()
+    url = address.replace("jaeger", "http")
+    assert [list(one.notes) for one in found] == [[f"{url}: {note}" for note in notes]] * 2
+    assert found[0].traces == ()
+
+
 @pytest.mark.parametrize("kind", SERVERS)
 def test_a_page_is_no_empty_source(kind: str, tmp_path: Path) -> None:
     with trace_server(lambda *_: (200, b"<html>")) as server:

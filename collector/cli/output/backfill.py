@@ -20,6 +20,8 @@ def report_lines(report: Report, cost: CheckCost | None) -> Iterator[str]:
         f"{verb}: {report.traces} traces, {report.spans} spans, {report.evaluations} invocations in"
         f" {report.seconds:.1f} s ({rate:.0f} traces/s)"
     )
+    if not position.traces:
+        yield "the source has no trace that began in this time"
     if report.resumed:
         yield f"in all: {position.traces} traces, {position.spans} spans"
     if position.rejected:

@@ -117,7 +117,12 @@ class HttpClient:
         try:
             return orjson.loads(answer)
         except orjson.JSONDecodeError as error:
-            raise SourceError(f"{self.url}{path}: found no JSON ({error.msg})") from error
+            found = f"found no JSON ({error.msg})"
+            if not answer.strip():
+                found = "found no JSON, but an empty answer"
+            elif answer.lstrip().startswith(b"<"):
+                found = "found no JSON, but a page; does the address lack the path of the server?"
+            raise SourceError(f"{self.url}{path}: {found}") from error
 
 
 def _reason(error: requests.RequestException) -> str:
