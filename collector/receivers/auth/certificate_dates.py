@@ -1,20 +1,15 @@
 """When certificates are valid. OpenSSL loads an expired certificate without a word, and Python
-shows the dates of one only in a connection that has accepted it. So they are read from the DER.
+shows the dates of one only in a connection that has accepted it. So they are read with pyasn1.
 """
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+import ssl
+from collections.abc import Sequence
 from typing import NamedTuple
 
-_PEM = re.compile(rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----(.+?)-----END ", re.DOTALL)
-_VERSION, _UTC_TIME, _GENERALIZED_TIME = 0xA0, 0x17, 0x18
-_LONG = 0x80
-_BEFORE_VALIDITY = 3
-"""The serial number, the algorithm of the signature, and the issuer."""
+_PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 class Validity(NamedTuple):
@@ -26,7 +21,22 @@ class Validity(NamedTuple):
 
 def validities(pem: bytes) -> list[Validity]:
     """The dates of all certificates in a PEM file, in its order. Raises `ValueError`."""
-    return [validity(base64.b64decode(body)) for body in _PEM.findall(pem)]
+    return [_validity(ssl.PEM_cert_to_DER_cert(one)) for one in _PEM.findall(pem.decode("latin-1"))]
+
+
+def _validity(der: bytes) -> Validity:
+    # Most collectors have no certificate to read.
+    from pyasn1.codec.der.decoder import decode  # noqa: PLC0415
+    from pyasn1.error import PyAsn1Error  # noqa: PLC0415
+    from pyasn1_modules.rfc5280 import Certificate  # noqa: PLC0415
+
+    try:
+        certificate, _ = decode(der, asn1Spec=Certificate())
+    except PyAsn1Error as error:
+        raise ValueError("found an incomplete certificate") from error
+    dates = certificate["tbsCertificate"]["validity"]
+    begins, ends = (dates[name].getComponent().asDateTime for name in ("notBefore", "notAfter"))
+    return Validity(int(begins.timestamp()), int(ends.timestamp()))
 
 
 def all_valid(found: Sequence[Validity]) -> Validity | None:
@@ -41,40 +51,3 @@ def any_valid(found: Sequence[Validity]) -> Validity | None:
     if not found:
         return None
     return Validity(min(one.begins for one in found), max(one.ends for one in found))
-
-
-def validity(der: bytes) -> Validity:
-    """The dates of a certificate. Raises `ValueError`."""
-    [(_, certificate), *_] = _elements(der)
-    [(_, to_be_signed), *_] = _elements(certificate)
-    fields = list(_elements(to_be_signed))
-    if fields[:1] and fields[0][0] == _VERSION:
-        fields = fields[1:]
-    if len(fields) <= _BEFORE_VALIDITY:
-        raise ValueError("found an incomplete certificate")
-    begins, ends = (_time(tag, text) for tag, text in _elements(fields[_BEFORE_VALIDITY][1]))
-    return Validity(begins, ends)
-
-
-def _elements(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The tag and the content of each element in a sequence of DER."""
-    at = 0
-    while at + 2 <= len(content):
-        tag, length = content[at], content[at + 1]
-        at += 2
-        if length >= _LONG:
-            size = length - _LONG
-            length = int.from_bytes(content[at : at + size])
-            at += size
-        yield tag, content[at : at + length]
-        at += length
-
-
-def _time(tag: int, text: bytes) -> int:
-    """Both forms have UTC and seconds in a certificate (RFC 5280, 4.1.2.5)."""
-    written = text.decode("ascii")
-    if tag == _UTC_TIME:
-        written = f"{'19' if written >= '50' else '20'}{written}"
-    elif tag != _GENERALIZED_TIME:
-        raise ValueError(f"found an element with the tag {tag}, expected a time")
-    return int(datetime.strptime(f"{written}+0000", "%Y%m%d%H%M%SZ%z").timestamp())
