@@ -21,9 +21,9 @@ _PAGE = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark }}
 body {{ font-family: sans-serif; margin: 1em }}
-table {{ border-collapse: collapse }}
+table {{ border-collapse: collapse; margin-bottom: 1em }}
 td, th {{ border: 1px solid #8888; padding: .2em .6em; text-align: left; vertical-align: top }}
-.number {{ text-align: right }}
+.number {{ text-align: right; white-space: nowrap }}
 .id {{ font-family: monospace; overflow-wrap: anywhere }}
 </style>
 <h1>{heading}</h1>
