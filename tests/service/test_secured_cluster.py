@@ -17,7 +17,7 @@ import yaml
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.testing import span
 from support.certificates import Authority
-from support.documented_rights import documented_rights
+from support.documented_rights import Right, documented_rights
 from support.postgres import PASSWORD as DATABASE_PASSWORD
 from support.repository import DOCS
 from support.running import FREE_PORTS, PATHGAUGE, QUICK, Collector, until
@@ -30,6 +30,8 @@ GATEWAY_PASSWORD, SCORER_PASSWORD, WRONG = "12e4", "s3cret 'of' \"scorers\"", "w
 """The first looks like a number."""
 GATEWAY = {"KAFKA_USER": "pathgauge-gateway", "KAFKA_PASSWORD": GATEWAY_PASSWORD}
 SCORER = {"KAFKA_USER": "pathgauge-scorer", "KAFKA_PASSWORD": SCORER_PASSWORD}
+LISTENER = {"KAFKA_USER": "listener", "KAFKA_PASSWORD": "l1stener"}
+"""Sees the topics, and not their settings."""
 DATABASE = {"PGUSER": "pathgauge", "PGPASSWORD": DATABASE_PASSWORD}
 ENDED_S = 90.0
 
@@ -38,11 +40,15 @@ ENDED_S = 90.0
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     """With users, topics and rights as documented."""
     with running_services(tmp_path_factory.mktemp("services")) as running:
-        for user in (GATEWAY, SCORER):
+        for user in (GATEWAY, SCORER, LISTENER):
             running.add_user(user["KAFKA_USER"], user["KAFKA_PASSWORD"])
         for name in ("otlp_spans", "otlp_logs"):
             running.broker.topic(name, partitions=2)
         running.grant(documented_rights())
+        listener = f"User:{LISTENER['KAFKA_USER']}"
+        running.grant(
+            Right("topic", name, listener, "Describe") for name in ("otlp_spans", "otlp_logs")
+        )
         yield running
 
 
@@ -120,7 +126,7 @@ def told(secret: str, text: str) -> bool:
     return secret in text or repr(secret)[1:-1] in text
 
 
-def test_a_wrong_ca_or_password_ends_the_start_with_the_reason(
+def test_a_wrong_ca_password_or_user_ends_the_start_with_the_reason(
     services: Services, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.pem"
@@ -141,11 +147,13 @@ def test_a_wrong_ca_or_password_ends_the_start_with_the_reason(
     ca, host = str(services.ca), "host=localhost"
     no_password = {"PGUSER": "pathgauge", "PGPASSFILE": "/dev/null"}
     no_broker = f"found no usable Kafka broker at {services.address} within 30 s: "
+    no_settings = "topic otlp_spans: its settings cannot be read, expected the right to describe"
     no_database = "found no usable PostgreSQL within 30 s: "
     cases: list[tuple[str, dict[str, Any], dict[str, str], str, str]] = [
         ("gateway", written, GATEWAY | {"KAFKA_PASSWORD": WRONG}, no_broker, "authentication"),
         ("gateway", with_client(ssl_ca_location=str(other)), GATEWAY, no_broker, "certificate"),
         ("gateway", written, SCORER | {"KAFKA_USER": "nobody"}, no_broker, "authentication"),
+        ("gateway", written, LISTENER, no_settings, "authorization failed"),
         ("scorer", written, SCORER | DATABASE | {"PGPASSWORD": WRONG}, no_database, "password"),
         ("gauge", written, SCORER | no_password, no_database, "no password supplied"),
         ("gauge", with_address(ca, str(other)), SCORER | DATABASE, no_database, "certificate"),

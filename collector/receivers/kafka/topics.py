@@ -8,8 +8,8 @@ Topics are not created: their partitions and replicas are decisions of the opera
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
 
 import structlog
 from confluent_kafka import KafkaError, KafkaException
@@ -26,6 +26,12 @@ MIN_MESSAGE_BYTES = 256 << 10
 """A smaller limit would reject ordinary spans of agents."""
 _REQUEST_S = 5.0
 _UNLIMITED = -1
+_REFUSED = frozenset(
+    {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
+)
+"""Errors that no later request would change."""
+
+_T = TypeVar("_T")
 
 
 class Topics(NamedTuple):
@@ -49,14 +55,13 @@ def check(config: Kafka, min_retention_s: float, patience_s: float = PATIENCE_S)
 
     `min_retention_s`: how long a record may be needed, in seconds.
     """
-    errors: list[KafkaError] = []
-    admin = _admin(config, errors)
-    partitions = _partitions(admin, config, errors, patience_s)
+    broker = _Broker(config, patience_s)
+    partitions = broker.partitions()
     names = (config.traces_topic, config.logs_topic)
     missing = [name for name in names if not partitions.get(name)]
     if missing:
         raise LogError("\n".join(_missing(config, name, partitions) for name in missing))
-    found = {name: _Topic(partitions[name], _settings(admin, name)) for name in names}
+    found = {name: _Topic(partitions[name], broker.settings(name)) for name in names}
     problems = [text for name in names for text in _problems(name, found[name], min_retention_s)]
     traces, logs = (found[name] for name in names)
     if traces.partitions != logs.partitions:
@@ -70,49 +75,60 @@ def check(config: Kafka, min_retention_s: float, patience_s: float = PATIENCE_S)
     return Topics(traces.partitions, largest)
 
 
-def _admin(config: Kafka, errors: list[KafkaError]) -> AdminClient:
-    try:
-        return AdminClient(client.settings(config, {}, errors.append))
-    except KafkaException as error:
-        raise LogError(f"kafka.client: {client.refusal(error)}") from None
+class _Broker:
+    """A broker that may answer late: requests are repeated until the patience ends."""
 
-
-def _partitions(
-    admin: AdminClient, config: Kafka, errors: list[KafkaError], patience_s: float
-) -> dict[str, int]:
-    """The number of partitions of each topic of the cluster; 0 for one with an error."""
-    deadline = time.monotonic() + patience_s
-    while True:
-        timeout = max(0.1, min(_REQUEST_S, deadline - time.monotonic()))
+    def __init__(self, config: Kafka, patience_s: float) -> None:
+        self._servers = _servers(config)
+        self._patience_s = patience_s
+        self._deadline = time.monotonic() + patience_s
+        self._errors: list[KafkaError] = []
         try:
-            topics = admin.list_topics(timeout=timeout).topics
+            self._admin = AdminClient(client.settings(config, {}, self._errors.append))
         except KafkaException as error:
-            admin.poll(0)
-            reason = client.why(errors, error)
-            if time.monotonic() >= deadline:
+            raise LogError(f"kafka.client: {client.refusal(error)}") from None
+
+    def partitions(self) -> dict[str, int]:
+        """The number of partitions of each topic of the cluster; 0 for one with an error."""
+        topics = self._answer(lambda timeout: self._admin.list_topics(timeout=timeout).topics)
+        return {name: 0 if topic.error else len(topic.partitions) for name, topic in topics.items()}
+
+    def settings(self, topic: str) -> Mapping[str, str]:
+        """The settings of a topic."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+
+        def asked(_: float) -> Mapping[str, Any]:
+            [future] = self._admin.describe_configs([resource], request_timeout=_REQUEST_S).values()
+            return cast(Mapping[str, Any], future.result(2 * _REQUEST_S))
+
+        try:
+            entries = self._answer(asked)
+        except KafkaException as error:
+            reason = cast(KafkaError, error.args[0]).str()
+            raise LogError(
+                f"topic {topic}: its settings cannot be read, expected the right to describe its"
+                f" configs: {reason}"
+            ) from None
+        return {name: entry.value for name, entry in entries.items()}
+
+    def _answer(self, ask: Callable[[float], _T]) -> _T:
+        """The answer to a request, which gets a timeout in seconds. Raises `KafkaException` if it
+        is refused, and `LogError` if nobody answers.
+        """
+        while True:
+            try:
+                return ask(max(0.1, min(_REQUEST_S, self._deadline - time.monotonic())))
+            except KafkaException as error:
+                if cast(KafkaError, error.args[0]).code() in _REFUSED:
+                    raise
+                self._admin.poll(0)
+                reason = client.why(self._errors, error)
+            if time.monotonic() >= self._deadline:
                 raise LogError(
-                    f"found no usable Kafka broker at {_servers(config)} within"
-                    f" {patience_s:g} s: {reason}"
-                ) from None
-            _log.warning("waiting for a Kafka broker", servers=_servers(config), reason=reason)
-        else:
-            return {
-                name: 0 if topic.error else len(topic.partitions) for name, topic in topics.items()
-            }
-
-
-def _settings(admin: AdminClient, topic: str) -> Mapping[str, str]:
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    try:
-        [future] = admin.describe_configs([resource], request_timeout=_REQUEST_S).values()
-        entries: Mapping[str, Any] = future.result(2 * _REQUEST_S)
-    except KafkaException as error:
-        reason = cast(KafkaError, error.args[0]).str()
-        raise LogError(
-            f"topic {topic}: its settings cannot be read, expected the right to describe its"
-            f" configs: {reason}"
-        ) from None
-    return {name: entry.value for name, entry in entries.items()}
+                    f"found no usable Kafka broker at {self._servers} within"
+                    f" {self._patience_s:g} s: {reason}"
+                )
+            _log.warning("waiting for a Kafka broker", servers=self._servers, reason=reason)
 
 
 def _problems(name: str, topic: _Topic, min_retention_s: float) -> Iterator[str]:

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.receivers.kafka import LogError
@@ -113,5 +114,24 @@ def test_the_start_waits_for_a_broker_that_is_late(broker: Broker) -> None:
     try:
         threading.Timer(2, broker.resume).start()
         assert check(config(broker, traces, logs), 900, patience_s=20).partitions == 1
+    finally:
+        broker.resume()
+
+
+def test_the_start_waits_for_a_broker_that_falls_silent_between_two_requests(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces, logs = broker.topic(), broker.topic()
+    describe = AdminClient.describe_configs
+
+    def silent_once(admin: AdminClient, *args: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        broker.pause()
+        threading.Timer(6, broker.resume).start()
+        return describe(admin, *args, **options)
+
+    monkeypatch.setattr(AdminClient, "describe_configs", silent_once)
+    try:
+        assert check(config(broker, traces, logs), 900, patience_s=30).partitions == 1
     finally:
         broker.resume()
