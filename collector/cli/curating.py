@@ -117,6 +117,7 @@ def curate(
     options = Options(bad_share, min_runs)
     proposals = [one for one in (propose(group, options) for group in groups) if one is not None]
     print_messages(_left_out(found, min_runs))
+    print_messages(_without_runs(scenario or (), found))
     if not proposals:
         print_messages(["nothing to propose"])
         raise typer.Exit(1)
@@ -135,6 +136,7 @@ def curate(
 def _write_accepted(texts: Iterable[str], of: int, output: Path | None) -> None:
     """Write the accepted documents, also those before a person stops with ^C."""
     from pathgauge.collector.core.curation.written import documents
+    from pathgauge.scorers.matching.wording import counted
 
     taken: list[str] = []
     try:
@@ -145,7 +147,7 @@ def _write_accepted(texts: Iterable[str], of: int, output: Path | None) -> None:
     finally:
         if taken:
             _write(documents(taken), output)
-        print_messages([f"{len(taken)} of {of} proposals accepted"])
+        print_messages([f"{len(taken)} of {counted(of, 'proposal')} accepted"])
 
 
 def _write(text: str, output: Path | None) -> None:
@@ -159,12 +161,24 @@ def _write(text: str, output: Path | None) -> None:
 
 
 def _left_out(found: Grouped, min_runs: int) -> Iterator[str]:
+    from pathgauge.scorers.matching.wording import counted
+
     for why, count in sorted(found.left_out.items()):
-        yield f"{count} invocations left out: {why}"
+        yield f"{counted(count, 'invocation')} left out: {why}"
     for group in found.groups:
         runs = len(group.turns[0])
         if runs < min_runs:
-            yield f"scenario {group.scenario_id}: {runs} runs, expected {min_runs} (--min-runs)"
+            few = counted(runs, "run")
+            yield f"scenario {group.scenario_id}: {few}, expected {min_runs} (--min-runs)"
+
+
+def _without_runs(scenarios: Iterable[str], found: Grouped) -> Iterator[str]:
+    from pathgauge.collector.core.documents import did_you_mean
+
+    known = [group.scenario_id for group in found.groups]
+    for name in scenarios:
+        if name not in known:
+            yield f"--scenario: found no usable run of {name!r}{did_you_mean(name, known)}"
 
 
 def _traffic(

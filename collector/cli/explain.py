@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pathgauge.collector.cli.console import print_messages
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import AsJson, CaFile, StoreConfig, TokenFile, Url
 
@@ -43,13 +44,17 @@ def explain(
     from pathgauge.collector.cli.output.drift import print_drift
     from pathgauge.collector.cli.output.json_output import json_line
     from pathgauge.collector.cli.queries import query_of
+    from pathgauge.collector.cli.result_sources.missing_names import compared_names
     from pathgauge.collector.cli.result_sources.source import source_of
 
     options = {"agent": agent, "scenario": scenario, "tenant": tenant, "metric": metric}
     query = query_of(DriftQuery, options)
     with operator_errors():
-        found = source_of(config, url, token_file, ca_file).drifts(query)
+        source = source_of(config, url, token_file, ca_file)
+        found = source.drifts(query)
+        hint = compared_names(source, query, found)
     if as_json:
         typer.echo(json_line(found.model_dump(mode="json")))
     else:
         print_drift(found, Console())
+    print_messages([hint] if hint else [])

@@ -50,8 +50,12 @@ def learn(
 
 def _nothing(spans: Sequence[Span], registry: Registry) -> str:
     """Why nothing is proposed: a dialect reads the spans, or their names say nothing of agents."""
+    from pathgauge.scorers.matching.wording import counted
+
     others = sum(not registry.classify(span)[1] for span in spans)
-    text = f"nothing to propose: dialects read {len(spans) - others} of {len(spans)} spans"
+    text = (
+        f"nothing to propose: dialects read {len(spans) - others} of {counted(len(spans), 'span')}"
+    )
     if others == 0:
         return text
     return f"{text}; the names in the others do not show that they are about agents"

@@ -25,6 +25,7 @@ from pathgauge.collector.cli.result_sources.following import Following
 from pathgauge.collector.cli.result_sources.source import ResultSource, newest
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.results import MAX_LIMIT
+from pathgauge.scorers.matching.wording import counted, plural
 
 POLL_S = 1.0
 """The time between two looks for new results."""
@@ -65,11 +66,13 @@ class Lists:
         shown = found.clusters[:limit]
         Listing(CLUSTER_HEADINGS, self._form, self._out).print(map(cluster_entry, shown))
         if others := found.failures - sum(one.failures for one in shown):
-            print_messages([f"{others} failures are in smaller groups"])
+            print_messages([f"{counted(others, 'failure')} in smaller groups"])
         if not found.complete and not found.failures:
             print_messages(["the search ended before it found a failure; a --scenario is faster"])
         elif not found.complete:
-            print_messages([f"only the newest {found.failures:,} failures were grouped"])
+            print_messages(
+                [f"grouped only the newest {found.failures:,} {plural(found.failures, 'failure')}"]
+            )
         elif not found.failures:
             print_messages(["no failure matches; --since finds older ones"])
 
@@ -82,7 +85,7 @@ class Lists:
             one.invocations for one in found.scenarios[len(shown) :]
         )
         if others:
-            print_messages([f"{others} invocations have further scenario ids"])
+            print_messages([f"{counted(others, 'invocation')} with further scenario ids"])
         if not found.scenarios:
             print_messages(["every scenario id has a reference"])
 

@@ -149,6 +149,7 @@ def migrate(
             raise ConfigError([settings.problem((), text)])
         check_cluster(settings)
         from pathgauge.collector.service.migration import migrate as move
+        from pathgauge.scorers.matching.wording import counted
 
         logging.configure("warning")
         references = resolve(settings).references
@@ -160,8 +161,8 @@ def migrate(
             lambda invocation: references.multi_turn(invocation) is not None,
         )
     typer.echo(
-        f"{source}: moved {moved.results} results and {moved.requests} requests; the folder is not"
-        " needed any more"
+        f"{source}: moved {counted(moved.results, 'result')} and"
+        f" {counted(moved.requests, 'request')}; the folder is not needed any more"
     )
 
 

@@ -21,6 +21,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.evaluations.statistics import deviation_of
 from pathgauge.collector.offline.gate_lines import UNNAMED, Line
 from pathgauge.scorers.matching.measures import mean_of
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation
 
 
@@ -44,7 +45,7 @@ class AggregateLine:
         one = self.aggregate
         return (
             f"{outcome} Expected {self.criterion.threshold:g}, but got {one.value:.6g} over"
-            f" {one.samples} scores (95 % interval {one.low:.3g} to {one.high:.3g})."
+            f" {counted(one.samples, 'score')} (95 % interval {one.low:.3g} to {one.high:.3g})."
         )
 
     @property

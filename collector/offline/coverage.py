@@ -22,6 +22,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
 from pathgauge.collector.core.references import Unmatched
 from pathgauge.collector.core.references.closest_ids import ClosestIds
 from pathgauge.collector.offline.replay import Replayed
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.session_protocol import scores_sessions
 from pathgauge.scorers.types import Reason, Reference
 
@@ -66,7 +67,7 @@ class Coverage:
 
     def __str__(self) -> str:
         """For instance `f1 scored 1 of 6 invocations (5 response_not_recorded)`."""
-        text = f"{self.criterion} scored {self.scored} of {self.invocations} invocations"
+        text = f"{self.criterion} scored {self.scored} of {counted(self.invocations, 'invocation')}"
         return f"{text} ({counts(self.unscored)})" if self.unscored else text
 
 

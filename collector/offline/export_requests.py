@@ -22,6 +22,7 @@ from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.json_types import json_type
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline import jaeger, tempo
+from pathgauge.scorers.matching.wording import counted
 
 EXPECTED = (
     "expected OTLP protobuf or JSON, the JSON of Jaeger or Tempo, or a table with the column"
@@ -94,7 +95,7 @@ def _binary_requests(data: bytes) -> Iterator[ExportRequest]:
             raise otlp.UndecodableError(f"found neither JSON nor OTLP protobuf, {EXPECTED}")
         yield _binary_request(message)
     if rest:
-        incomplete = f"the last record is incomplete ({len(rest)} bytes)"
+        incomplete = f"the last record is incomplete ({counted(len(rest), 'byte')})"
         if not messages:
             raise CutOffError(f"{incomplete}, expected at least one before it")
         yield ExportRequest(incomplete=incomplete)
@@ -175,7 +176,9 @@ def _json_lines(data: bytes) -> Iterator[ExportRequest]:
         except orjson.JSONDecodeError as error:
             is_last = 1 < index == len(lines)
             if is_last and (data.endswith(line) or error.pos == len(error.doc)):
-                text = f"line {number}: the last record is incomplete ({len(line)} bytes)"
+                text = (
+                    f"line {number}: the last record is incomplete ({counted(len(line), 'byte')})"
+                )
                 yield ExportRequest(incomplete=text)
                 return
             text = f"line {number}: found no JSON ({error.msg}), expected one JSON object per line"

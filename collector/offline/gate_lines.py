@@ -25,6 +25,7 @@ from pathgauge.collector.offline.coverage import unscored_reason
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.authoring.ranges import worst
 from pathgauge.scorers.matching.measures import mean_of
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation
 
 UNNAMED = "(no name)"
@@ -80,7 +81,7 @@ class Line:
     def _over(self) -> str:
         if self.deviation is None:
             return ""
-        return f" over {len(self.runs)} runs (standard deviation {self.deviation:.3g})"
+        return f" over {counted(len(self.runs), 'run')} (standard deviation {self.deviation:.3g})"
 
 
 @dataclass(slots=True)

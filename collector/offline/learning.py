@@ -19,6 +19,7 @@ from pathgauge.collector.core.invocations.dialects import Kind, Registry
 from pathgauge.collector.core.invocations.dialects.understood import Understood
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.scorers.matching.wording import counted
 
 _OF: Mapping[Kind, tuple[tuple[str, Callable[[Understood], Any]], ...]] = {
     "agent": (
@@ -125,9 +126,9 @@ def _counts(key: str, value: Any) -> Iterator[tuple[str, str]]:
     for path, name, item in members:
         if not isinstance(item, int) or isinstance(item, bool) or _NO_COUNT.search(name):
             continue
-        for counted, pattern in _COUNTED.items():
+        for count, pattern in _COUNTED.items():
             if pattern.search(name):
-                yield counted, path
+                yield count, path
 
 
 # The proposal as YAML
@@ -156,13 +157,13 @@ def _table(one: Learned, *, content: bool) -> Iterator[str]:
         of = of or (one.spans["model"] if name in _COUNTED else one.spans.total())
         for path, count in paths.most_common():
             example = _example(one.examples[name, path], content=content)
-            yield f"    # {count} of {of} spans have {_printable(path)}: {example}"
+            yield f"    # {count} of {counted(of, 'span')} have {_printable(path)}: {example}"
         yield f"    {name}: [{', '.join(map(_path, (path for path, _ in paths.most_common())))}]"
     missing = [name for name in _all_fields() if name not in one.fields]
     if missing:
         yield f"  # Not found: {', '.join(missing)}"
     for name, count in one.unread.most_common(10):
-        yield f"  # Not understood: {count} spans {_quoted(name)}"
+        yield f"  # Not understood: {counted(count, 'span')} {_quoted(name)}"
 
 
 def _kind_lines(one: Learned) -> Iterator[str]:
@@ -171,13 +172,13 @@ def _kind_lines(one: Learned) -> Iterator[str]:
         yield f"  kind: {_quoted(key)}"
         yield "  kinds:"
         for (value, kind), count in values.most_common():
-            yield f"    {_quoted(value)}: {kind}  # {count} spans"
+            yield f"    {_quoted(value)}: {kind}  # {counted(count, 'span')}"
         return
     yield "  # No attribute states what a span represents. How their names begin:"
     yield "  names:"
     kinds_of = Counter(name for name, _ in one.names)
     for (name, kind), count in one.names.most_common():
-        line = f"{_quoted(name)}: {kind}  # {count} spans"
+        line = f"{_quoted(name)}: {kind}  # {counted(count, 'span')}"
         yield f"    {line}" if name and kinds_of[name] == 1 else f"    # ambiguous: {line}"
 
 

@@ -38,6 +38,7 @@ from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.tables.scoring import JudgeAll, score_table
 from pathgauge.collector.offline.trace_files import TraceFiles, read_path, shown
 from pathgauge.collector.offline.without_agent import without_agent
+from pathgauge.scorers.matching.wording import counted
 
 _UNBOUNDED = Bounds(
     max_trace_spans=sys.maxsize, max_trace_bytes=sys.maxsize, max_open_bytes=sys.maxsize
@@ -169,15 +170,15 @@ def _judged(
 def _unread(path: Path, telemetry: InternalTelemetry) -> Iterator[str]:
     for (scope,), spans in telemetry.unread_scopes.items():
         yield (
-            f"{shown(path)}: no dialect understands {spans} spans of the scope {scope!r}, which"
-            " speak of agents, models or tools"
+            f"{shown(path)}: no dialect understands {counted(spans, 'span')} of the scope"
+            f" {scope!r}, about agents, models or tools"
         )
 
 
 def _counts(files: TraceFiles) -> str:
     if files.tables and not files.spans and not files.logs:
         return "a table without rows"
-    return f"{len(files.spans)} spans and {len(files.logs)} log records"
+    return f"{counted(len(files.spans), 'span')} and {counted(len(files.logs), 'log record')}"
 
 
 def _newest(events: Iterable[PipelineEvent]) -> tuple[Evaluation, ...]:

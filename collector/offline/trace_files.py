@@ -23,11 +23,12 @@ from pathgauge.collector.offline.export_requests import (
 )
 from pathgauge.collector.offline.tables.predictions import Predictions, predictions
 from pathgauge.collector.offline.tables.recognition import read_table
+from pathgauge.scorers.matching.wording import counted
 
 STDIN = Path("-")
 """Stands for standard input."""
 
-_YAML_HINT = "; a pattern of --references needs quotes, or the shell makes files of it"
+_YAML_HINT = "; if it comes from a pattern of --references, the pattern needs quotes"
 """Said of a YAML file, which holds references or a configuration."""
 
 _GZIP = b"\x1f\x8b"
@@ -110,9 +111,7 @@ def _read_file(path: Path, found: TraceFiles) -> None:
         damaged = damaged or holds_traces(data)
         raise UnreadableFileError(f"{name}: {error}{hint}", damaged=damaged) from error
     if rejected:
-        read.notes.append(
-            f"{name}: rejected {rejected} spans or log records that are not valid OTLP"
-        )
+        read.notes.append(f"{name}: rejected {counted(rejected, 'record')} as invalid OTLP")
     found.spans += read.spans
     found.logs += read.logs
     found.notes += [*read.incomplete, *read.notes]

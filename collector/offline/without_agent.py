@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Set
 
 from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.scorers.matching.wording import counted
 
 _TOOL_KINDS = frozenset({"tool", "tools"})
 _MAX_NAMED = 3
@@ -31,8 +32,8 @@ def without_agent(spans: Iterable[Span], known: Set[str], registry: Registry) ->
     if len(found) > _MAX_NAMED:
         listed += f" and {len(found) - _MAX_NAMED} more"
     yield (
-        f"{len(found)} traces with tool calls have no span of an agent, which is exported when the"
-        f" agent ends: {listed}"
+        f"{counted(len(found), 'trace')} with tool calls, but without a span of an agent, which is"
+        f" exported when the agent ends: {listed}"
     )
 
 

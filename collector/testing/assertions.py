@@ -26,6 +26,7 @@ from pathgauge.collector.offline.trace_files import TraceFiles, read_path
 from pathgauge.collector.testing.failure_text import failure_text
 from pathgauge.collector.testing.read import PathLike, read_invocations
 from pathgauge.collector.testing.scoring import as_runs_of, score_invocations
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation, Json, Reference
 
 Run = PathLike | Invocation | Iterable[Invocation]
@@ -167,8 +168,8 @@ def _without_reference(
         return []
     lost = replace(scored, evaluations=tuple(filter(_has_no_reference, scored.evaluations)))
     return [
-        f"No reference for {count} of {len(scored.evaluations)} invocations ({reason}), needed by"
-        f" {', '.join(needed)}."
+        f"No reference for {count} of {counted(len(scored.evaluations), 'invocation')}"
+        f" ({reason}), needed by {', '.join(needed)}."
         for reason, count in unmatched([lost], references).items()
     ]
 

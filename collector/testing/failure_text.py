@@ -13,6 +13,7 @@ from rich.console import Console
 
 from pathgauge.collector.cli.output.details import LEGEND, Sourced, print_details
 from pathgauge.collector.cli.output.printing import clean
+from pathgauge.scorers.matching.wording import counted
 
 WIDTH = 112
 """Columns. pytest puts eight in front, and breaks no lines."""
@@ -35,7 +36,7 @@ def failure_text(reasons: Iterable[str], notes: Iterable[str], failed: Sequence[
     ]
     text = "\n".join(map(_bounded, lines)).rstrip()
     if len(text) > MAX_TEXT:
-        return f"{text[:MAX_TEXT]}…\n… and {len(text) - MAX_TEXT} more characters"
+        return f"{text[:MAX_TEXT]}…\n… and {counted(len(text) - MAX_TEXT, 'more character')}"
     return text
 
 
@@ -46,7 +47,7 @@ def _bounded(line: str) -> str:
 def _some(lines: Iterable[str], mark: str) -> list[str]:
     found = [f"{mark}{clean(line)}" for line in lines]
     if len(found) > MAX_LINES:
-        found[MAX_LINES:] = [f"… and {len(found) - MAX_LINES} more lines"]
+        found[MAX_LINES:] = [f"… and {counted(len(found) - MAX_LINES, 'more line')}"]
     return found
 
 
@@ -66,7 +67,7 @@ def _details(failed: Sequence[Sourced]) -> list[str]:
     if compares:
         lines += [LEGEND, ""]
     if shown < len(failed):
-        lines.append(f"… and {len(failed) - shown} more invocations")
+        lines.append(f"… and {counted(len(failed) - shown, 'more invocation')}")
     return lines
 
 

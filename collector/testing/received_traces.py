@@ -16,6 +16,7 @@ from pathgauge.collector.offline.trace_files import TraceFiles
 from pathgauge.collector.testing.assertions import Criteria, Recorded, References, why_not
 from pathgauge.collector.testing.read import PathLike, everything_in, read_invocations
 from pathgauge.collector.testing.span_recorder import SpanRecorder
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation
 
 _SOURCE = Path("the traces of this test")
@@ -82,7 +83,8 @@ class ReceivedTraces:
         text = why_not(Recorded(_SOURCE, files), references, criteria, min_coverage)
         found = _complete(_read(files))
         if found < at_least:
-            few = f"{found} complete invocations arrived within {timeout:g} s, expected {at_least}"
+            invocations = counted(found, "complete invocation")
+            few = f"{invocations} arrived within {timeout:g} s, expected {at_least}"
             text = f"{few}\n{text}" if text else few
         if text is not None:
             raise AssertionError(text)

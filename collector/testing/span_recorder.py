@@ -20,6 +20,7 @@ from pathgauge.collector.core import otlp
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.offline.trace_files import TraceFiles
 from pathgauge.collector.testing.otlp_endpoint import OtlpEndpoint
+from pathgauge.scorers.matching.wording import counted
 
 
 class SpanRecorder:
@@ -74,7 +75,7 @@ class SpanRecorder:
         with self._changed:
             notes = []
             if self._rejected:
-                notes.append(f"rejected {self._rejected} spans that are not valid OTLP")
+                notes.append(f"rejected {counted(self._rejected, 'span')} as invalid OTLP")
             found = TraceFiles(list(self._files.spans), list(self._files.logs), notes=notes)
             return found, self._arrivals
 

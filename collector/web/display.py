@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup, escape
 
+from pathgauge.scorers.matching.wording import plural
 from pathgauge.scorers.types import Json
 
 _INVISIBLE = re.compile(
@@ -73,7 +74,7 @@ scores without an entry are mostly shares from 0 to 1.
 
 def counted(count: int, noun: str) -> str:
     """For instance `1 run`, `1,200 runs`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {plural(count, noun)}"
 
 
 def duration(seconds: float | None) -> str:

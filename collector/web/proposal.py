@@ -25,6 +25,7 @@ from pathgauge.collector.store.schema import name_of
 from pathgauge.collector.store.sql import Connection
 from pathgauge.collector.web import answers, links
 from pathgauge.collector.web.visit import Page, Visit
+from pathgauge.scorers.matching.wording import counted
 
 MAX_RUNS = 200
 """Runs that are learned from: the newest. `pathgauge curate` reads more, beside the collector."""
@@ -78,7 +79,9 @@ def proposal_file(visit: Visit) -> Response:
         raise ProblemError(404, f"found no such file, expected {links.PROPOSAL_FILE}")
     found = _found(visit)
     if found.proposal is None:
-        raise ProblemError(404, f"{found.runs} runs are kept, expected {MIN_RUNS} or more.")
+        raise ProblemError(
+            404, f"found {counted(found.runs, 'kept run')}, expected {MIN_RUNS} or more."
+        )
     return Response(
         document(found.proposal).encode("utf-8", "replace"),
         headers={

@@ -87,7 +87,7 @@ _CHOICES: Mapping[str, Mapping[str, str]] = {
     "reason": {name: reason_text(name) for name in (*UNMATCHED, *get_args(Reason))},
     "flag": {name: name.replace("_", " ") for name in FLAGS},
     "order": ORDERS,
-    "limit": {str(limit): f"{limit} results" for limit in LIMITS},
+    "limit": {str(limit): counted(limit, "result") for limit in LIMITS},
 }
 
 

@@ -17,6 +17,7 @@ from pathgauge.scorers.composite.parts import OfParts, Part, judged, scored
 from pathgauge.scorers.judge_protocol import Ask
 from pathgauge.scorers.matching.measures import mean_of
 from pathgauge.scorers.matching.span_tree import below, without
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import (
     AgentRun,
     Invocation,
@@ -147,7 +148,8 @@ class OfAgent:
             return (yield from self._not_run(actual, turn))
         if len(runs) > MAX_RUNS:
             return Score.not_evaluated(
-                "too_long", f"{len(runs)} runs of {self.agent}; at most {MAX_RUNS} are judged"
+                "too_long",
+                f"{counted(len(runs), 'run')} of {self.agent}; at most {MAX_RUNS} are judged",
             )
         view_of = own_view if self.view == "own" else subtree_view
         return (yield from self._mean([view_of(actual, run) for run in runs], turn))

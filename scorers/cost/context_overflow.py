@@ -10,6 +10,7 @@ from typing import ClassVar
 from pathgauge.scorers.authoring.ranges import Rate
 from pathgauge.scorers.cost.usage import models_unknown
 from pathgauge.scorers.matching.explanations import listed
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation, Json, ModelCall, ReferenceTurn, Score
 
 # Error messages and types of providers and frameworks. "too many tokens" alone is missing, because
@@ -61,7 +62,7 @@ class ContextOverflow(Rate):
         return Score(
             0.0,
             None,
-            f"none of {len(actual.model_calls)} model calls was too long",
+            f"none of {counted(len(actual.model_calls), 'model call')} was too long",
             {"overflows": []},
         )
 

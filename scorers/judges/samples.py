@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pathgauge.scorers.judge_protocol import AnswerT, Ask, JudgeError, Question
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Json, Reason, Score
 
 MAX_SAMPLES = 32
@@ -45,7 +46,7 @@ class SampleResults(Generic[AnswerT]):
         """
         if self.failure is None or self.has_quorum:
             return Score.not_evaluated("judge_undecided", explanation)
-        answered = f"{len(self.answers)} of {self.requested} samples answered"
+        answered = f"{len(self.answers)} of {counted(self.requested, 'sample')} answered"
         return Score.not_evaluated(
             self.failure.reason, " ".join(f"{answered}: {self.failure}".split())
         )

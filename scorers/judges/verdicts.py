@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pathgauge.scorers.judges.answers import Answer, Number, Reasoned
 from pathgauge.scorers.judges.samples import SampleResults, is_decided, lacks_quorum, majority
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Json, Score
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
@@ -70,13 +71,13 @@ class Vote(Verdict[ReasonedT]):
         score = Score(
             value,
             "not_applicable" if value is None else None,
-            f"{word} in {votes} of {len(labels)} answers: {one_line(reasoning)}",
+            f"{word} in {votes} of {counted(len(labels), 'answer')}: {one_line(reasoning)}",
             {"verdict": word, "reasoning": reasoning[:MAX_REASONING]},
         )
         return with_samples(score, results, agreement=votes / len(labels))
 
     def _counted(self, labels: Iterable[Any]) -> str:
-        return counted(self.words[label] for label in labels)
+        return tally(self.words[label] for label in labels)
 
 
 class Proportion(Vote[ReasonedT]):
@@ -102,7 +103,7 @@ class Proportion(Vote[ReasonedT]):
         score = Score(
             statistics.mean(value for value in values if value is not None),
             None,
-            f"{self._counted(labels)} of {len(labels)} answers: {one_line(reasoning)}",
+            f"{self._counted(labels)} of {counted(len(labels), 'answer')}: {one_line(reasoning)}",
             {"verdict": verdict, "reasoning": reasoning[:MAX_REASONING]},
         )
         return with_samples(score, results, agreement=labels.count(most_frequent) / len(labels))
@@ -166,7 +167,7 @@ def one_line(reasoning: str) -> str:
     return line if len(line) <= _MAX_EXPLANATION else f"{line[: _MAX_EXPLANATION - 1]}…"
 
 
-def counted(words: Iterable[str]) -> str:
+def tally(words: Iterable[str]) -> str:
     """For instance `2 valid, 1 invalid`."""
     found = list(words)
     return ", ".join(f"{found.count(word)} {word}" for word in dict.fromkeys(found)) or "no answers"

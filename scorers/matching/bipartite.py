@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pathgauge.scorers.matching.alignment import TooLongError, lowest
+from pathgauge.scorers.matching.wording import counted
 
 MAX_STEPS = 500_000
 """Elements that a matching may visit, which takes a few tenths of a second."""
@@ -82,4 +83,6 @@ class Matching:
     def _count(self, steps: int) -> None:
         self.steps += steps
         if self.steps > MAX_STEPS:
-            raise TooLongError(f"too many ways to pair {len(self._masks)} calls in any order")
+            raise TooLongError(
+                f"too many ways to pair {counted(len(self._masks), 'call')} in any order"
+            )

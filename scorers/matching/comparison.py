@@ -17,6 +17,7 @@ from pathgauge.scorers.matching.bipartite import largest_matching
 from pathgauge.scorers.matching.equality import Arguments, canonical_arguments, tool_name
 from pathgauge.scorers.matching.partial_order import block_pairs, transposed
 from pathgauge.scorers.matching.prepared_reference import PreparedReference, blocks
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import ExpectedCall, ToolCall
 
 MatchMode = Literal["name_only", "name_and_args", "name_and_required_args"]
@@ -125,8 +126,8 @@ class Comparison:
         longest = max(len(actual.calls), len(expected.calls))
         if longest > MAX_CALLS:
             raise TooLongError(
-                f"{len(actual.calls)} calls against {len(expected.calls)} expected ones; at most"
-                f" {MAX_CALLS} are compared"
+                f"{counted(len(actual.calls), 'call')} against {len(expected.calls)} expected ones;"
+                f" at most {MAX_CALLS} are compared"
             )
         self.actual, self.expected = actual, expected
         self._relations: dict[Rules, _Relation] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Sized
@@ -75,4 +76,13 @@ def and_more(items: Sized) -> str:
 
 def counted(count: int, noun: str) -> str:
     """For instance `1 tool call`, `2 tool calls`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count} {plural(count, noun)}"
+
+
+def plural(count: int, noun: str) -> str:
+    """The form of the noun behind this count. One whose plural is formed in another way is `y`
+    for `ies` behind a consonant.
+    """
+    if count == 1:
+        return noun
+    return f"{noun[:-1]}ies" if re.search(r"[^aeiou]y$", noun) else f"{noun}s"

@@ -15,6 +15,7 @@ from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.comparison import MAX_CALLS
 from pathgauge.scorers.matching.equality import opened, tool_name
 from pathgauge.scorers.matching.explanations import listed
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.tool_use.argument_schemas import Checker, Problem, read_schema
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score, ToolCall
 
@@ -58,7 +59,7 @@ class ArgumentValidity(Share):
         calls = len(actual.tool_calls)
         if calls > MAX_CALLS:
             return Score.not_evaluated(
-                "too_long", f"{calls} calls; at most {MAX_CALLS} are checked"
+                "too_long", f"{counted(calls, 'call')}; at most {MAX_CALLS} are checked"
             )
         if unknown := tools_unknown(actual):
             return unknown

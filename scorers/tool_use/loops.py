@@ -18,6 +18,7 @@ from pathgauge.scorers.authoring.ranges import Rate, Share
 from pathgauge.scorers.matching.comparison import MAX_CALLS
 from pathgauge.scorers.matching.equality import Arguments, canonical_arguments, tool_name
 from pathgauge.scorers.matching.explanations import listed
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
 
 CallKey: TypeAlias = tuple[str, Arguments]
@@ -149,7 +150,8 @@ def _keys(actual: Invocation) -> list[CallKey] | Score:
         return Score.not_evaluated("not_applicable", "no tool was called")
     if len(actual.tool_calls) > MAX_CALLS:
         return Score.not_evaluated(
-            "too_long", f"{len(actual.tool_calls)} calls; at most {MAX_CALLS} are compared"
+            "too_long",
+            f"{counted(len(actual.tool_calls), 'call')}; at most {MAX_CALLS} are compared",
         )
     try:
         return [

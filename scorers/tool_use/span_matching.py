@@ -17,6 +17,7 @@ from pathgauge.scorers.authoring.extras import SpanRecord
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.matchers import Ignored, matches
 from pathgauge.scorers.matching.span_tree import SpanTree
+from pathgauge.scorers.matching.wording import plural
 from pathgauge.scorers.tool_use.span_query import SpanQuery
 from pathgauge.scorers.types import Json
 
@@ -33,8 +34,8 @@ def matching_spans(query: SpanQuery, spans: Sequence[SpanRecord]) -> list[int]:
     """The positions of the spans that match. Raises `TooLongError`."""
     if len(spans) * query.size > MAX_STEPS:
         raise TooLongError(
-            f"{len(spans):,} spans and {query.size} conditions; at most {MAX_STEPS:,} of both"
-            " multiplied are compared"
+            f"{len(spans):,} {plural(len(spans), 'span')} and {query.size} conditions; at most"
+            f" {MAX_STEPS:,} of both multiplied are compared"
         )
     found = _Search(SpanTree.of(spans)).found(query)
     return [at for at, matched in enumerate(found) if matched]

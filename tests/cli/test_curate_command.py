@@ -105,7 +105,7 @@ def test_an_edited_proposal_that_is_no_reference_is_not_written(
     assert result.exit_code == 0
     assert "scenario" not in result.stdout
     assert "the edited proposal:1" in result.stderr
-    assert "0 of 1 proposals accepted" in result.stderr
+    assert "0 of 1 proposal accepted" in result.stderr
 
 
 def edited_by(monkeypatch: pytest.MonkeyPatch, folder: Path, program: str) -> None:
@@ -187,6 +187,9 @@ def test_too_few_runs_give_no_proposal(run: Run, folder: Path) -> None:
     assert "scenario refund: 8 runs, expected 10 (--min-runs)" in result.stderr
     assert not (folder / "out.yaml").exists()
     assert run("curate", "traces", "--yes", "--min-runs", "5").exit_code == 0
+    misspelt = run("curate", "traces", "--yes", "--min-runs", "5", "--scenario", "refnd")
+    assert misspelt.exit_code == 1
+    assert "no usable run of 'refnd'; did you mean 'refund'?" in misspelt.stderr
 
 
 def test_proposals_as_json_have_their_evidence(run: Run, folder: Path) -> None:

@@ -183,4 +183,9 @@ def test_an_unknown_agent_is_no_error(explain: Run) -> None:
     assert (found.exit_code, found.stdout) == (0, "")
     assert found.stderr == (
         "pathgauge: no scores of this agent, scenario and metric were compared yet\n"
+        "pathgauge: agents that were watched: shopper, support\n"
+    )
+    assert explain("suport").stderr.endswith("support; did you mean 'support'?\n")
+    assert explain("support", "refnd").stderr.endswith(
+        "\npathgauge: support has scenarios: refund; metrics: f1\n"
     )

@@ -175,7 +175,7 @@ def test_a_yaml_file_among_the_traces_leads_to_the_missing_quotes(run: Run, fold
         result = run("score", name)
         assert result.exit_code == 2
         assert result.stderr.endswith(
-            "; a pattern of --references needs quotes, or the shell makes files of it\n"
+            "; if it comes from a pattern of --references, the pattern needs quotes\n"
         )
 
 
@@ -201,9 +201,9 @@ def test_a_scope_that_no_dialect_understands_is_named(run: Run, folder: Path) ->
     assert (result.exit_code, result.stdout) == (0, "")
     assert (
         result.stderr
-        == "pathgauge: traces: no dialect understands 1 spans of the scope 'unnamed', which speak"
-        " of agents, models or tools\n"
-        "pathgauge: traces: found no agent invocation in 1 spans and 0 log records\n"
+        == "pathgauge: traces: no dialect understands 1 span of the scope 'unnamed', about"
+        " agents, models or tools\n"
+        "pathgauge: traces: found no agent invocation in 1 span and 0 log records\n"
     )
 
 
@@ -217,9 +217,9 @@ def test_tool_calls_of_an_agent_whose_own_span_never_arrived_are_named(
     assert (result.exit_code, result.stdout) == (0, "")
     assert (
         result.stderr
-        == "pathgauge: traces: 1 traces with tool calls have no span of an agent, which is"
+        == "pathgauge: traces: 1 trace with tool calls, but without a span of an agent, which is"
         f" exported when the agent ends: {killed.trace_id}\n"
-        "pathgauge: traces: found no agent invocation in 1 spans and 0 log records\n"
+        "pathgauge: traces: found no agent invocation in 1 span and 0 log records\n"
     )
 
 
@@ -231,10 +231,7 @@ def test_rejected_spans_are_counted(run: Run, folder: Path) -> None:
     (folder / "traces").write_bytes(good + bad.SerializeToString())
     result = run("invocations", "traces")
     assert [one["scenario_id"] for one in objects(result)] == ["refund"]
-    assert (
-        result.stderr
-        == "pathgauge: traces: rejected 1 spans or log records that are not valid OTLP\n"
-    )
+    assert result.stderr == "pathgauge: traces: rejected 1 record as invalid OTLP\n"
 
 
 @pytest.mark.parametrize(

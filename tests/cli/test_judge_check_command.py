@@ -330,7 +330,7 @@ def test_a_check_that_judged_nothing_fails_without_any_requirement(run: Run, ser
     lines = result.stdout.splitlines()
     where = lines.index("  without a verdict: 5")
     reason = (
-        "judge_malformed: 0 of 1 samples answered: the answer cannot be used: found no complete"
+        "judge_malformed: 0 of 1 sample answered: the answer cannot be used: found no complete"
         " JSON object, expected one that fits the schema"
     )
     shown = f"I think: it is \\x1b[2J helpful. {'x' * 300}"

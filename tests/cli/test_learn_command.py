@@ -80,8 +80,8 @@ def test_the_proposal_reads_the_telemetry_that_it_was_learned_from(
 
 def test_the_evidence_has_shapes_and_no_content_unless_asked(run: Run, traces: str) -> None:
     text = run("learn", traces).stdout
-    assert "# 1 of 1 spans have acme.prompt: [{role: str, content: str}]\n      input_m" in text
-    assert "# 1 of 1 spans have acme.arguments: {...: int}" in text
+    assert "# 1 of 1 span have acme.prompt: [{role: str, content: str}]\n      input_m" in text
+    assert "# 1 of 1 span have acme.arguments: {...: int}" in text
     assert not any(content in text for content in ("Secret", "No.", "a@b", "m1", "support"))
     assert "Secret?" in run("learn", "--content", traces).stdout
 
@@ -89,7 +89,7 @@ def test_the_evidence_has_shapes_and_no_content_unless_asked(run: Run, traces: s
 def test_what_was_not_found_is_listed(run: Run, traces: str) -> None:
     text = run("learn", traces).stdout
     assert "# Not found: agent_input, agent_output, response_model, finish_reasons, call_id" in text
-    assert '# Not understood: 1 spans "think"' in text
+    assert '# Not understood: 1 span "think"' in text
 
 
 def test_nothing_is_proposed_for_telemetry_that_is_understood(run: Run, folder: Path) -> None:
@@ -100,7 +100,7 @@ def test_nothing_is_proposed_for_telemetry_that_is_understood(run: Run, folder: 
     (folder / "traces").write_bytes(request.SerializeToString())
     result = run("learn", "traces")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == "pathgauge: nothing to propose: dialects read 1 of 1 spans\n"
+    assert result.stderr == "pathgauge: nothing to propose: dialects read 1 of 1 span\n"
 
 
 def test_spans_whose_names_do_not_speak_of_agents_are_not_called_understood(
@@ -111,7 +111,7 @@ def test_spans_whose_names_do_not_speak_of_agents_are_not_called_understood(
     request = ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[scope])])
     (folder / "traces").write_bytes(request.SerializeToString())
     assert run("learn", "traces").stderr == (
-        "pathgauge: nothing to propose: dialects read 0 of 1 spans; the names in the others do not"
+        "pathgauge: nothing to propose: dialects read 0 of 1 span; the names in the others do not"
         " show that they are about agents\n"
     )
 

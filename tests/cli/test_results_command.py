@@ -157,7 +157,7 @@ def test_a_search_for_groups_that_ends_early_is_not_taken_for_no_failures(
     )
     monkeypatch.setattr("pathgauge.collector.store.queries.clusters.ROWS_BETWEEN_LOOKS", 1)
     some = asked("--clusters", "--since", "3h")
-    assert "pathgauge: only the newest 1 failures were grouped" in some.stderr
+    assert "pathgauge: grouped only the newest 1 failure" in some.stderr
 
 
 def test_clusters_group_failures_by_what_failed(asked: Run) -> None:

@@ -226,7 +226,7 @@ def test_a_run_whose_agent_was_killed_is_named_beside_those_that_pass(
     result = run("score", "traces.bin", "--references", "references.yaml")
     assert result.exit_code == 0
     assert result.stderr == (
-        "pathgauge: traces.bin: 1 traces with tool calls have no span of an agent, which is"
+        "pathgauge: traces.bin: 1 trace with tool calls, but without a span of an agent, which is"
         f" exported when the agent ends: {trace_id(killed)}\n"
     )
 
@@ -273,7 +273,7 @@ def test_a_scorer_that_raises_fails_the_gate_and_shows_the_error(
         f"    {error}",
     ]
     assert result.stderr.splitlines()[2:] == [
-        "Coverage 0, expected 1: broken scored 0 of 1 invocations (1 error)."
+        "Coverage 0, expected 1: broken scored 0 of 1 invocation (1 error)."
     ] * (threshold is not None)
 
 
@@ -680,8 +680,8 @@ def test_a_trace_whose_tool_calls_are_in_another_file_than_its_agent_is_named(
     write(folder, [*tools, *turn(script("", "other"))], name="traces/tools.bin")
     apart = run("score", "traces/agent.bin", "traces/tools.bin", "-r", "references.yaml")
     assert apart.stderr.splitlines()[:2] == [
-        "pathgauge: traces/tools.bin: 1 traces with tool calls have no span of an agent, which is"
-        f" exported when the agent ends: {trace_id(spans)}",
+        "pathgauge: traces/tools.bin: 1 trace with tool calls, but without a span of an agent,"
+        f" which is exported when the agent ends: {trace_id(spans)}",
         "pathgauge: the same trace is in several files, and each part is scored as if it were the"
         f" whole; give the folder of the files instead: {trace_id(spans)}",
     ]

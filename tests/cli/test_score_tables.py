@@ -167,9 +167,9 @@ def test_what_a_table_does_not_contain_is_not_scored(run: Run, folder: Path) -> 
     result = run("score", "table.json")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-3:] == [
-        "Coverage 0, expected 1: response_match_score scored 0 of 1 invocations (1"
+        "Coverage 0, expected 1: response_match_score scored 0 of 1 invocation (1"
         " response_not_recorded).",
-        "Coverage 0, expected 1: tool_trajectory_avg_score scored 0 of 1 invocations (1"
+        "Coverage 0, expected 1: tool_trajectory_avg_score scored 0 of 1 invocation (1"
         " tools_not_recorded).",
         "Nothing was compared with a threshold, so the gate does not pass.",
     ]
@@ -332,8 +332,8 @@ def test_tables_without_ids_match_by_position_and_say_so(
         ["expected-row-2", "tool_trajectory_avg_score", "0.000", "failed"],
     ]
     assert result.stderr.splitlines()[1:2] == [
-        "pathgauge: predictions.jsonl: its 2 rows match those of expected.jsonl by position (row 1"
-        " with row 1), because they have no ids in common"
+        "pathgauge: predictions.jsonl: 2 rows matched with expected.jsonl by position (row 1 with"
+        " row 1), because they have no ids in common"
     ]
 
 
@@ -342,7 +342,7 @@ def test_tables_of_different_length_do_not_match_by_position(run: Run, folder: P
     result = score_predictions(run)
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (
         2,
-        "pathgauge: predictions.jsonl: found 1 rows without an id (id, scenario, scenario_id,"
+        "pathgauge: predictions.jsonl: found 1 row without an id (id, scenario, scenario_id,"
         " eval_id, case_id, example_id), expected 2 as in expected.jsonl, because they match by"
         " position; give the rows of both files ids",
     )

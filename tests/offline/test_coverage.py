@@ -58,7 +58,7 @@ def test_every_invocation_that_a_criterion_applies_to_counts() -> None:
     )
     assert [str(one) for one in found] == [
         "f1 scored 1 of 5 invocations (2 args_not_recorded, 1 judge_timeout, 1 error)",
-        "failure scored 1 of 1 invocations",
+        "failure scored 1 of 1 invocation",
     ]
 
 

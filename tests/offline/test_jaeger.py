@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 from pathgauge.collector.core.otlp.spans import Resource, Scope, Span
 from pathgauge.collector.offline import jaeger
 from pathgauge.collector.offline.trace_files import TraceFiles, read_path
+from pathgauge.scorers.matching.wording import counted
 
 TRACE_ID, SPAN_ID, PARENT_ID = (
     "0af7651916cd43dd8448eb211c80319c",
@@ -400,9 +401,7 @@ def test_a_malformed_span_is_rejected_alone(name: str, tmp_path: Path) -> None:
         tmp_path, answer(trace(span(spanID="a1"), MALFORMED_SPANS[name], span(spanID="a2")))
     )
     assert [one.span_id[-2:] for one in files.spans] == ["a1", "a2"]
-    assert files.notes == [
-        f"{tmp_path}/traces.json: rejected 1 spans or log records that are not valid OTLP"
-    ]
+    assert files.notes == [f"{tmp_path}/traces.json: rejected 1 record as invalid OTLP"]
 
 
 @pytest.mark.parametrize(
@@ -424,7 +423,7 @@ def test_a_malformed_trace_is_rejected_alone(malformed: Any, rejected: int, tmp_
     files = read(tmp_path, answer(malformed, trace(span(spanID="a1"))))
     assert [one.span_id[-2:] for one in files.spans] == ["a1"]
     assert files.notes == [
-        f"{tmp_path}/traces.json: rejected {rejected} spans or log records that are not valid OTLP"
+        f"{tmp_path}/traces.json: rejected {counted(rejected, 'record')} as invalid OTLP"
     ]
 
 

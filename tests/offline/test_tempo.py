@@ -196,9 +196,7 @@ def test_a_malformed_span_is_rejected_alone(malformed: Any, tmp_path: Path) -> N
         ).encode(),
     )
     assert [one.name for one in files.spans] == ["before", "after"]
-    assert files.notes == [
-        f"{tmp_path}/traces.json: rejected 1 spans or log records that are not valid OTLP"
-    ]
+    assert files.notes == [f"{tmp_path}/traces.json: rejected 1 record as invalid OTLP"]
 
 
 def test_spans_of_a_malformed_resource_are_rejected(tmp_path: Path) -> None:
@@ -209,9 +207,7 @@ def test_spans_of_a_malformed_resource_are_rejected(tmp_path: Path) -> None:
         ).encode(),
     )
     assert [one.name for one in files.spans] == ["after"]
-    assert files.notes == [
-        f"{tmp_path}/traces.json: rejected 2 spans or log records that are not valid OTLP"
-    ]
+    assert files.notes == [f"{tmp_path}/traces.json: rejected 2 records as invalid OTLP"]
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,7 @@ def test_malformed_spans_are_not_taken_for_metrics(malformed: Span, tmp_path: Pa
     (tmp_path / "out").write_bytes(as_proto(request))
     files = read_path(tmp_path / "out")
     assert [span.span_id for span in files.spans] == [SPAN_ID.hex()]
-    assert files.notes == [
-        f"{tmp_path}/out: rejected 1 spans or log records that are not valid OTLP"
-    ]
+    assert files.notes == [f"{tmp_path}/out: rejected 1 record as invalid OTLP"]
 
 
 def test_log_records_are_not_taken_for_metrics(tmp_path: Path) -> None:
@@ -162,7 +160,7 @@ LONG_LINE = b'{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"\xc3\xa9'
             id="a line of something else",
         ),
         pytest.param(
-            as_proto(*TWO) + b"\0", "the last record is incomplete (1 bytes)", id="a length"
+            as_proto(*TWO) + b"\0", "the last record is incomplete (1 byte)", id="a length"
         ),
         pytest.param(
             as_proto(*TWO) + b"\0\0\0\7",

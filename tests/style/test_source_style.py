@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 
 from radon.complexity import cc_visit
@@ -15,6 +16,14 @@ MAX_COMPLEXITY = 15
 """Of one function; conditional expressions and comprehensions count. Not for tests, because
 assertions count, too.
 """
+
+PLURAL = re.compile(
+    r" (?!has|in)(?:[a-z]+ )?(?:alarms|answers|calls|conversations|criteria|failures|files"
+    r"|invocations|lines|mistakes|proposals|reasons|records|references|requests|results|rows|runs|scenarios"
+    r"|scores|spans|traces|turns)\b(?!/)"
+)
+UNAFFECTED = re.compile(r"\b(?:of|than|most|least|newest|oldest|first|last) $")
+"""`1 of 1 runs` is how a share is written."""
 
 
 def complex_functions(source: str) -> Iterator[str]:
@@ -29,6 +38,23 @@ def nested_conditionals(source: str) -> Iterator[int]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.IfExp) and any(map(_holds_conditional, ast.iter_child_nodes(node))):
             yield node.lineno
+
+
+def plurals_of_any_count(source: str) -> Iterator[str]:
+    """Counts in front of a plural, which are wrong for one: `counted` and `plural` are right."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        texts = ["", *map(_text, node.values), ""]
+        for place, value in enumerate(node.values):
+            if not isinstance(value, ast.FormattedValue) or ast.unparse(value.value).isupper():
+                continue  # bounds have names in capitals
+            if PLURAL.match(texts[place + 2]) and not UNAFFECTED.search(texts[place]):
+                yield f"{ast.unparse(value.value)}{texts[place + 2]}"
+
+
+def _text(part: ast.expr) -> str:
+    return str(part.value) if isinstance(part, ast.Constant) else ""
 
 
 def _holds_conditional(tree: ast.AST) -> bool:
@@ -50,7 +76,13 @@ def test_no_conditional_expression_contains_another_one() -> None:
     assert findings(nested_conditionals, *SHIPPED, "tests") == {}
 
 
+def test_a_count_has_the_right_form_of_its_noun() -> None:
+    assert findings(plurals_of_any_count, "collector", "scorers") == {}
+
+
 def test_the_limits_find_what_they_forbid() -> None:
     branches = "\n".join(f"    if x == {n}: return {n}" for n in range(MAX_COMPLEXITY))
     assert list(complex_functions(f"def f(x):\n{branches}\n")) == [f"f: {MAX_COMPLEXITY + 1}"]
     assert list(nested_conditionals("a = 1\nb = 2 if a else (3 if b else 4)\n")) == [2]
+    messages = "f'{n} runs of {m} spans'; f'{MAX_N} runs'; f'{n} of {m} runs'; f'{len(n)} new runs'"
+    assert list(plurals_of_any_count(messages)) == ["n runs of ", "len(n) new runs"]

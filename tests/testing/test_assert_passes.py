@@ -238,7 +238,7 @@ def test_content_that_was_not_recorded_fails() -> None:
 
 def test_a_judge_without_a_model_fails() -> None:
     text = failure(GOOD, REFUND, {"final_response_match_v2": 0.5})
-    assert "scored 0 of 1 invocations (1 judge_unconfigured)" in text
+    assert "scored 0 of 1 invocation (1 judge_unconfigured)" in text
     assert "note: no judge is configured" in text
 
 

@@ -110,7 +110,7 @@ def test_unsampled(pathgauge_traces):
     run(provider, "lookup")
     assert len(pathgauge_traces.invocations()) == 1
     pathgauge_traces.assert_passes((), {"failure": 0.0})
-    with pytest.raises(AssertionError, match="note: rejected 1 spans that are not valid OTLP"):
+    with pytest.raises(AssertionError, match="note: rejected 1 span as invalid OTLP"):
         pathgauge_traces.assert_passes((), {"max_tool_calls": {"limit": 0, "threshold": 1.0}})
 """
     run(project, test).assert_outcomes(passed=1)
@@ -180,7 +180,7 @@ def test_none(pathgauge_traces):
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(
         [
-            "E*1 complete invocations arrived within 0.05 s, expected 2",
+            "E*1 complete invocation arrived within 0.05 s, expected 2",
             "E*0 complete invocations arrived within 0.05 s, expected 1",
             "E*- Nothing was compared with a threshold*",
             "E*note: the traces of this test: found no agent invocation in 0 spans*",

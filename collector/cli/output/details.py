@@ -138,7 +138,8 @@ def print_evidence(evidence: Evidence, out: Console) -> bool:
 def print_criterion(criterion: Said, out: Console) -> None:
     """Print the value and the verdict of a criterion, and why."""
     value = "" if criterion.value is None else f" {number(criterion.value)}"
-    line = f"{criterion.name}{value} {verdict_text(criterion.verdict)}: {criterion.explanation}"
+    why = f": {criterion.explanation}" if criterion.explanation else ""
+    line = f"{criterion.name}{value} {verdict_text(criterion.verdict)}{why}"
     print_text(out, line, indent=2, style=style_of(criterion.verdict))
 
 

@@ -17,7 +17,7 @@ from pathgauge.collector.cli.output.printing import clean
 from pathgauge.collector.core.evidence.comparison import Row, comparisons
 from pathgauge.collector.offline.gate import Gate
 from pathgauge.collector.offline.replay import Replayed
-from pathgauge.scorers.matching.wording import cut
+from pathgauge.scorers.matching.wording import counted, cut
 
 MAX_FAILURES = 20
 MAX_LINES = 200
@@ -67,7 +67,7 @@ def _gate(gate: Gate) -> Iterator[str]:
     for reason in gate.reasons[:MAX_REASONS]:
         yield f"- {_escaped(reason)}"
     if len(gate.reasons) > MAX_REASONS:
-        yield f"- and {len(gate.reasons) - MAX_REASONS} more reasons"
+        yield f"- and {counted(len(gate.reasons) - MAX_REASONS, 'more reason')}"
     yield ""
     yield _table_row(_HEADINGS)
     yield _table_row(["---", "---", "---", "---:", "---:", "---:", "---"])
@@ -82,7 +82,7 @@ def _gate(gate: Gate) -> Iterator[str]:
         yield _table_row([*cells, verdict + note])
     if len(rows) > MAX_LINES:
         yield ""
-        yield f"And {len(rows) - MAX_LINES} more lines."
+        yield f"And {counted(len(rows) - MAX_LINES, 'more line')}."
 
 
 def _table_row(cells: Sequence[str]) -> str:

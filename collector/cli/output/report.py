@@ -17,6 +17,7 @@ from pathgauge.collector.cli.output.printing import Column, Table, print_row, pr
 from pathgauge.collector.offline.coverage import counts
 from pathgauge.collector.offline.gate import Gate
 from pathgauge.collector.offline.gate_lines import Line
+from pathgauge.scorers.matching.wording import counted
 
 MAX_REASONS = 3
 """Explanations shown for one line, and reasons shown for invocations without a reference."""
@@ -145,7 +146,7 @@ def print_reasons(gate: Gate, err: Console) -> None:
         print_text(err, f"{count} x no reference: {reason}")
     if len(gate.unmatched) > MAX_REASONS:
         more = len(gate.unmatched) - MAX_REASONS
-        print_text(err, f"and {more} more scenarios without reference")
+        print_text(err, f"and {counted(more, 'more scenario')} without reference")
     for line in gate.lines:
         if line.verdict in ("failed", "error", "not_evaluated"):
             _print_reasons(line, err)
@@ -162,7 +163,7 @@ def _print_reasons(line: Line, err: Console) -> None:
         print_text(err, explanation, indent=4)
     more = len(line.explanations) - MAX_REASONS
     if more > 0:
-        print_text(err, f"and {more} more reasons: --json has them all", indent=4)
+        print_text(err, f"and {counted(more, 'more reason')}: --json has them all", indent=4)
 
 
 def _headline(line: Line) -> str:

@@ -7,6 +7,7 @@ from rich.console import Console
 from pathgauge.collector.api.traffic_models import ChangedBehaviour, TrafficDrift
 from pathgauge.collector.cli.output.listing import Entry, Heading, print_of_tenants
 from pathgauge.collector.cli.output.numbers import days, number, time_text
+from pathgauge.scorers.matching.wording import counted
 
 _STREAMS = (
     Heading("tool calls of"),
@@ -52,9 +53,11 @@ def _stream(one: TrafficDrift) -> Entry:
 
 
 def _needed(one: TrafficDrift) -> str:
-    needed = [f"{one.missing_invocations} invocations"] if one.missing_invocations else []
+    needed = (
+        [f"{counted(one.missing_invocations, 'invocation')}"] if one.missing_invocations else []
+    )
     if one.missing_hours:
-        needed.append(f"{one.missing_hours:.0f} hours")
+        needed.append(counted(round(one.missing_hours), "hour"))
     return ", ".join(needed)
 
 

@@ -1,11 +1,12 @@
-"""Says which name may be misspelt when a verdict has nothing to compare."""
+"""Says which name may be misspelt when a command finds nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
 
-from pathgauge.collector.api.queries import ResultQuery, ShadowQuery, VerdictQuery
+from pathgauge.collector.api.drift_models import DriftReport
+from pathgauge.collector.api.queries import DriftQuery, ResultQuery, ShadowQuery, VerdictQuery
 from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.cli.result_sources.source import ResultSource
 from pathgauge.collector.core.documents import did_you_mean
@@ -47,6 +48,26 @@ def known_versions(
     )
     known = dict.fromkeys(one.agent_version for one in own.results if one.agent_version)
     return f"{query.agent} has results of {_listed(known)}" if known else None
+
+
+def compared_names(source: ResultSource, query: DriftQuery, found: DriftReport) -> str | None:
+    """The agents that have something to explain when one has not, or its scenarios and metrics.
+    Raises `StoreError`.
+    """
+    if found.streams or found.traffic:
+        return None
+    every = source.drifts(DriftQuery(tenant=query.tenant))
+    agents = {one.agent for one in every.streams} | {one.agent for one in every.traffic}
+    agent = query.agent or ""
+    if not agents:
+        return None
+    if agent not in agents:
+        known = sorted(agents)
+        return f"agents that were watched: {_listed(known)}{did_you_mean(agent, known)}"
+    streams = [one for one in every.streams if one.agent == agent]
+    scenarios = sorted({one.scenario_id for one in streams if one.scenario_id})
+    metrics = sorted({one.metric for one in streams})
+    return f"{agent} has scenarios: {_listed(scenarios)}; metrics: {_listed(metrics)}"
 
 
 def _listed(names: Iterable[str]) -> str:

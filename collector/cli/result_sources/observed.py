@@ -24,6 +24,7 @@ from pathgauge.collector.core.feedback.subjects import about_runs, newest as new
 from pathgauge.collector.core.feedback.verdict import VerdictRules
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.replay import Replayed
+from pathgauge.scorers.matching.wording import counted
 
 
 @dataclass(slots=True)
@@ -98,7 +99,9 @@ def of_source(
         why = _add(traffic, source, result)
         if why is not None:
             missing[why] += 1
-    traffic.notes += [f"{count} runs left out: {why}" for why, count in sorted(missing.items())]
+    traffic.notes += [
+        f"{counted(count, 'run')} left out: {why}" for why, count in sorted(missing.items())
+    ]
     return traffic
 
 

@@ -9,6 +9,7 @@ from pathgauge.collector.api import models
 from pathgauge.collector.cli.result_sources.source import ResultSource, SourceError
 from pathgauge.collector.offline.export_requests import export_requests
 from pathgauge.collector.offline.trace_files import TraceFiles
+from pathgauge.scorers.matching.wording import counted
 
 
 def described(trace_id: str, trace: models.Trace) -> Iterator[str]:
@@ -17,11 +18,11 @@ def described(trace_id: str, trace: models.Trace) -> Iterator[str]:
         len(scope["spans"]) for group in trace.resourceSpans for scope in group["scopeSpans"]
     )
     if trace.source == "journal":
-        yield f"trace {trace_id}: {spans} spans from the journal, as they were sent"
+        yield f"trace {trace_id}: {counted(spans, 'span')} from the journal, as sent"
     else:
         yield (
-            f"trace {trace_id}: {spans} spans, rebuilt from the evidence of its results; the spans"
-            " that were sent are no longer kept"
+            f"trace {trace_id}: {counted(spans, 'span')}, rebuilt from the evidence of its results;"
+            " what was sent is no longer kept"
         )
     if not trace.complete:
         yield f"trace {trace_id}: parts were left out or cut, because it is too large"

@@ -11,7 +11,7 @@ from pathgauge.collector.core.curation.minority import Cut, bound, rare
 from pathgauge.collector.core.curation.texts import forms, traits
 from pathgauge.collector.core.curation.values import MAX_CHOICES, type_of
 from pathgauge.scorers.matching.equality import canonical
-from pathgauge.scorers.matching.wording import short
+from pathgauge.scorers.matching.wording import counted, short
 from pathgauge.scorers.types import Json
 
 Values: TypeAlias = Mapping[int, Json]
@@ -52,7 +52,7 @@ def _of_type(kind: str, values: Values, where: str, share: float) -> Iterator[Cu
     elif kind == "a list":
         lengths = _grouped(values, len)
         for length in rare(lengths, share):
-            yield Cut(frozenset(lengths[length]), f"{where} has {length} items")
+            yield Cut(frozenset(lengths[length]), f"{where} has {counted(length, 'item')}")
 
 
 def _of_objects(values: Values, where: str, share: float) -> Iterator[Cut]:

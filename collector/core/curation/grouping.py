@@ -16,6 +16,7 @@ from pathgauge.collector.core.curation.runs import Run
 from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion
 from pathgauge.scorers.authoring.options import tools_unknown
 from pathgauge.scorers.matching.equality import tool_name
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.responses.tokens import tokens
 from pathgauge.scorers.types import Flag, Invocation
 
@@ -126,7 +127,9 @@ def _conversations(scenario: str, observed: Sequence[Observed]) -> Group:
     group = Group(scenario)
     others = len(conversations) - lengths[usual]
     if others:
-        group.notes.append(f"{others} conversations left out that have not {usual} turns")
+        group.notes.append(
+            f"left out {counted(others, 'conversation')} without {counted(usual, 'turn')}"
+        )
     chosen = [turns for turns in conversations if len(turns) == usual]
     group.turns = [[_run(turns[index]) for turns in chosen] for index in range(usual)]
     return group

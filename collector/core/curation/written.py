@@ -28,7 +28,8 @@ def summary(proposal: Proposal) -> Iterator[str]:
     others = proposal.runs - proposal.kept
     yield (
         f"Learned from {proposal.kept} of {counted(proposal.runs, 'run')}; accepts"
-        f" {proposal.accepted} of them, and {others - proposal.rejected} of {others} others."
+        f" {proposal.accepted} of them, and {others - proposal.rejected} of"
+        f" {counted(others, 'other')}."
     )
     yield from said(proposal.people)
     for one in proposal.left_out[:_MAX_LEFT_OUT]:

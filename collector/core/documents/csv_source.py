@@ -20,6 +20,7 @@ from pathgauge.collector.core.documents import (
     Problem,
     Problems,
 )
+from pathgauge.scorers.matching.wording import counted
 
 OTHER_SEPARATORS = ";\t|"
 """Excel writes semicolons where the comma is the decimal point."""
@@ -36,7 +37,8 @@ def read(text: str, file: str) -> Document:
     for line, cells in records:
         with problems:
             if len(cells) != len(names):
-                text = f"found {len(cells)} cells, expected {len(names)} as in the first row"
+                found = counted(len(cells), "cell")
+                text = f"found {found}, expected {len(names)} as in the first row"
                 raise _error(file, line, text)
             places.lines.append(line)
             rows.append({name: cell for name, cell in zip(names, cells, strict=True) if cell})

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pathgauge.collector.core.references.formats import FileContents
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Reference
 
 
@@ -33,17 +34,12 @@ def _summary(file: str, contents: FileContents) -> Iterator[str]:
     turns = [turn for entry in contents.entries for turn in entry.reference.turns]
     calls = sum(len(turn.tool_calls or ()) for turn in turns)
     counts = (
-        _count(len(contents.entries), "scenario"),
-        _count(len(turns), "turn"),
-        _count(calls, "call"),
+        counted(len(contents.entries), "scenario"),
+        counted(len(turns), "turn"),
+        counted(calls, "call"),
     )
     yield f"{file}: {', '.join(counts)} ({', '.join(sorted(contents.titles))})"
     if contents.ignored:
         ignored = (f"{key} ({count})" for key, count in sorted(contents.ignored.items()))
         yield f"{file}: ignored {', '.join(ignored)}"
     yield from (f"{file}: {note}" for note in contents.notes)
-
-
-def _count(number: int, noun: str) -> str:
-    plural = "" if number == 1 else "s"
-    return f"{number} {noun}{plural}"

@@ -19,6 +19,7 @@ from pathgauge.collector.core.references.format import Format, LoadedReferences
 from pathgauge.collector.core.references.ignored_keys import non_empty_keys, unknown_keys
 from pathgauge.collector.core.references.rows import RowNames, id_key, mappings, rows
 from pathgauge.collector.core.references.transcripts import last_text
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
 _BEFORE = ("messages", "pathgauge")
@@ -101,8 +102,8 @@ def _one_per_turn(
         return [None] * len(trajectory.steps)
     if len(values) != len(trajectory.steps):
         text = (
-            f"found {len(values)} values, expected {len(trajectory.steps)}, one for each list of"
-            " steps"
+            f"found {counted(len(values), 'value')}, expected {len(trajectory.steps)}, one for each"
+            " list of steps"
         )
         raise ConfigError([document.problem(path, text)])
     return values

@@ -26,6 +26,7 @@ from pathgauge.collector.core.documents.validation import validate
 from pathgauge.collector.core.references.format import Format, LoadedReferences
 from pathgauge.collector.core.references.ignored_keys import non_empty_keys, unknown_keys
 from pathgauge.collector.core.references.rows import RowNames, id_key, mappings, rows, text_at
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
 _BEFORE = ("graph", "messages", "pathgauge")
@@ -171,7 +172,8 @@ def by_row(document: Document) -> Document:
     indices = list(next(iter(columns.values())))
     for key, column in columns.items():
         if list(column) != indices:
-            text = f"found {len(column)} cells, expected {len(indices)} as in the first column"
+            found = counted(len(column), "cell")
+            text = f"found {found}, expected {len(indices)} as in the first column"
             raise ConfigError([document.problem((key,), text)])
     data = [{key: column[index] for key, column in columns.items()} for index in indices]
     return moved(document, data, lambda path: _in_columns(indices, path))

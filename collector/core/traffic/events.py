@@ -15,6 +15,8 @@ from itertools import groupby, pairwise
 from sys import intern
 from typing import Final, Literal
 
+from pathgauge.scorers.matching.wording import counted
+
 Kind = Literal["tool", "transition", "path", "calls"]
 
 KINDS: Final[tuple[Kind, ...]] = ("tool", "transition", "path", "calls")
@@ -74,7 +76,7 @@ def path_of(names: Sequence[str]) -> str:
     if len(steps) <= _STEPS:
         return " → ".join(steps)
     digest = blake2b("\0".join(steps).encode(errors="replace"), digest_size=6).hexdigest()
-    return f"{' → '.join(steps[: _STEPS - 2])} → … ({len(steps)} steps, {digest})"
+    return f"{' → '.join(steps[: _STEPS - 2])} → … ({counted(len(steps), 'step')}, {digest})"
 
 
 def bin_of(calls: int) -> str:

@@ -10,6 +10,7 @@ from pathgauge.collector.offline.judge_check.check import Check, Flips
 from pathgauge.collector.offline.judge_check.cost import CheckCost
 from pathgauge.collector.offline.judge_check.examples import label_text
 from pathgauge.scorers.judges.agreement import measures
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Json
 
 MAX_SHOWN = 10
@@ -113,7 +114,7 @@ def check_lines(check: Check) -> Iterator[str]:
 def cost_line(cost: CheckCost) -> str:
     """The cost as one line of text."""
     other_codes = [f"{n} {code}" for code, n in sorted(cost.codes.items()) if code != "200"]
-    requests = f"{cost.codes.total()} requests"
+    requests = f"{counted(cost.codes.total(), 'request')}"
     if other_codes:
         requests = f"{requests} ({', '.join(other_codes)})"
     usd = "cost unknown" if cost.usd is None else f"{cost.usd:.4f} USD"
@@ -143,7 +144,7 @@ def _answer(text: str | None) -> str:
 def _first(names: Sequence[str]) -> Iterator[str]:
     yield from (f"    {name}" for name in names[:MAX_SHOWN])
     if len(names) > MAX_SHOWN:
-        yield f"    and {len(names) - MAX_SHOWN} others"
+        yield f"    and {counted(len(names) - MAX_SHOWN, 'other')}"
 
 
 def _number(value: float | None) -> str:

@@ -51,7 +51,9 @@ def _forbidden(observed: ObservedTurn, runs: Sequence[Invocation]) -> Iterator[F
         only = ReferenceTurn(forbidden=(call,))
         used = sum(ForbiddenTools().score(run, only).value == 0 for run in runs)
         if used >= _ALWAYS * len(runs):
-            text = f"the forbidden tool {call.name} is used in {used} of {len(runs)} runs"
+            text = (
+                f"the forbidden tool {call.name} is used in {used} of {counted(len(runs), 'run')}"
+            )
             yield _finding(observed, "problem", "always_forbidden", text)
 
 

@@ -59,7 +59,7 @@ def calls_findings(
         where = f"alternative {number}: " if number else ""
         if not usage.runs and len(usages) > 1 and compared >= MIN_FOR_NOTES:
             which = f"alternative {number}" if number else "expected_tools"
-            text = f"{which} is the best for 0 of {compared} runs: it is dead"
+            text = f"{which} is the best for 0 of {counted(compared, 'run')}: it is dead"
             yield "note", "dead_alternative", text
         for level, check, text in _of_calls(usage):
             yield level, check, where + text
@@ -108,10 +108,10 @@ def _of_arguments(usage: _Usage, j: int, call: ExpectedCall) -> Iterator[tuple[L
         if values:
             yield from _of_values(where, expected, values)
         elif not isinstance(expected, Ignored):
-            yield "problem", "never_given", f"{where} is given in 0 of {made} calls"
+            yield "problem", "never_given", f"{where} is given in 0 of {counted(made, 'call')}"
     for (at, name), count in sorted(usage.unexpected.items()):
         if at == j and count == made:
-            text = f"{call.name}.{name} is not expected, but given in all {made} calls"
+            text = f"{call.name}.{name} is not expected, but given in all {counted(made, 'call')}"
             yield "problem", "always_given", text
 
 
@@ -128,7 +128,7 @@ def _of_values(
     if isinstance(expected, OneOf) and len(values) >= MIN_FOR_NOTES:
         for choice in expected.values:
             if not any(_matches(choice, value) for value in values):
-                text = f"{where} is {short(written(choice))} in 0 of {len(values)} calls"
+                text = f"{where} is {short(written(choice))} in 0 of {counted(len(values), 'call')}"
                 yield "note", "dead_value", text
 
 

@@ -21,6 +21,7 @@ from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.references.rows import IDS, position_of
 from pathgauge.collector.offline.tables.predictions import Predictions
+from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation, Reference
 
 JudgeAll = Callable[
@@ -72,14 +73,14 @@ def _matched(
     file = by_position[0].source.rpartition(":")[0]
     if len(by_position) != len(lost):
         text = (
-            f"found {len(lost)} rows without an id ({', '.join(IDS)}), expected"
+            f"found {counted(len(lost), 'row')} without an id ({', '.join(IDS)}), expected"
             f" {len(by_position)} as in {file}, because they match by position; give"
             " the rows of both files ids"
         )
         raise ConfigError([Problem(table.file, None, (), text)])
     note = (
-        f"{table.file}: its {len(lost)} rows match those of {file} by position (row 1"
-        " with row 1), because they have no ids in common"
+        f"{table.file}: {counted(len(lost), 'row')} matched with {file} by position (row 1 with"
+        " row 1), because they have no ids in common"
     )
     pairs = zip(table.invocations, by_position, strict=True)
     matched = [replace(row, scenario_id=reference.scenario_id) for row, reference in pairs]

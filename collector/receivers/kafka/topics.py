@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.receivers.kafka import LogError, client
+from pathgauge.scorers.matching.wording import counted
 
 _log = structlog.get_logger(__name__)
 
@@ -66,7 +67,7 @@ def check(config: Kafka, min_retention_s: float, patience_s: float = PATIENCE_S)
     traces, logs = (found[name] for name in names)
     if traces.partitions != logs.partitions:
         problems.append(
-            f"topic {config.logs_topic}: found {logs.partitions} partitions, expected"
+            f"topic {config.logs_topic}: found {counted(logs.partitions, 'partition')}, expected"
             f" {traces.partitions}, as many as {config.traces_topic} has"
         )
     if problems:

@@ -13,6 +13,7 @@ from pathgauge.collector.core.pipeline_events import PipelineEvent, Withdrawn
 from pathgauge.scorers.judge_protocol import AnswerT, JudgeError, Question
 from pathgauge.scorers.judges.model_client.prompts import prompt
 from pathgauge.scorers.judges.model_client.settings import Settings
+from pathgauge.scorers.matching.wording import counted
 
 
 class Awaiting:
@@ -80,7 +81,8 @@ class Estimate:
         elif self.unpriced:
             cost = f"{cost}, and no price is known for {self.unpriced} of them"
         return (
-            f"judges would be asked about {self.invocations} invocations: about {self.requests}"
-            f" requests with {self.input_tokens} input tokens and at most"
-            f" {self.max_output_tokens} output tokens ({cost})"
+            f"judges would be asked about {counted(self.invocations, 'invocation')}: about"
+            f" {counted(self.requests, 'request')} with"
+            f" {counted(self.input_tokens, 'input token')} and at most"
+            f" {counted(self.max_output_tokens, 'output token')} ({cost})"
         )

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from pathgauge.collector.service.web.debug_page import HEADERS, html_page, wants_json
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
+from pathgauge.scorers.matching.wording import plural
 
 _ELSEWHERE = (
     "This process is not the gauge, and only the gauge knows these ids: ask the process of the role"
@@ -46,7 +47,7 @@ def scenarios_page(
 def _html(found: Sequence[UnknownScenario], further: int) -> str:
     if not found:
         return "<p>Every scenario id that arrived has a reference."
-    more = f"<p>{further:,} invocations with further ids." if further else ""
+    more = f"<p>{further:,} {plural(further, 'invocation')} with further ids." if further else ""
     return "\n".join(["<table>", _HEAD, *map(_row, found), "</table>", more])
 
 

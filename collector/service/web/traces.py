@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.service.web.debug_page import HEADERS, html_page, wants_json
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
+from pathgauge.scorers.matching.wording import counted
 
 MAX_TRACES = 200
 TIMEOUT_S = 3.0
@@ -118,5 +119,5 @@ def _row(trace: Waiting) -> str:
 def _records(trace: Waiting) -> tuple[str, str]:
     damaged = ", some lost" if trace.damaged else ""
     if trace.spans is None:
-        return f"spilled, {trace.journal_rows} rows{damaged}", "spilled"
+        return f"spilled, {counted(trace.journal_rows, 'row')}{damaged}", "spilled"
     return f"{trace.spans}{damaged}", f"{trace.log_records}"

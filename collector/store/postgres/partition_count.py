@@ -17,6 +17,7 @@ from pathgauge.collector.store.postgres.connection import PostgresConnection, co
 from pathgauge.collector.store.postgres.heads import heads_of, row_head
 from pathgauge.collector.store.postgres.schema import migrate
 from pathgauge.collector.store.restore import Tables, traces_of
+from pathgauge.scorers.matching.wording import counted
 
 SECTION = "Changing the number of partitions"
 """Of docs/scaling.md."""
@@ -92,8 +93,9 @@ def _settle(
         left += _named(unread(expected, offsets), "unread record", "unread records")
         if left:
             raise StoreError(
-                f"topics {' and '.join(found.topics)}: found {found.number} partitions, expected"
-                f" {expected.number}, with which the stored state was made, because it has"
+                f"topics {' and '.join(found.topics)}: found"
+                f" {counted(found.number, 'partition')}, expected {expected.number}, with which the"
+                " stored state was made, because it has"
                 f" {', '.join(left)}: see '{SECTION}' in docs/scaling.md"
             )
         for table in _PER_PARTITION:

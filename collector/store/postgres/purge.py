@@ -23,6 +23,7 @@ from pathgauge.collector.store import MAX_FINISHED, Purged, Selection, StoreErro
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect, milliseconds
 from pathgauge.collector.store.postgres.schema import check
 from pathgauge.collector.store.schema import name_of, text_of
+from pathgauge.scorers.matching.wording import counted
 
 TABLES = (
     *("results", "evidence", "turns", "awaited", "traces", "forwarded", "requests", "feedback"),
@@ -264,7 +265,7 @@ def _vacuumed(connection: PostgresConnection, purged: Purged, *, rewrite: bool) 
     except psycopg.Error as error:
         unfinished, unread = [str(error)], 0
     if unread:
-        publications = "1 publication" if unread == 1 else f"{unread} publications"
+        publications = counted(unread, "publication")
         unfinished.append(f"the gauge has not read {publications}, which may name it")
     return Purged(
         purged.requests,

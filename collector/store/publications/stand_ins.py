@@ -36,14 +36,14 @@ class _Absent(Share):
     binary: ClassVar[bool] = False
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
-        return Score.not_evaluated("not_applicable", f"{self.name} runs in another process")
+        return Score.not_evaluated("not_applicable", f"{self.name} is in another process")
 
 
 class _AbsentTrajectoryScorer(_Absent, TrajectoryScorer):
     """One that compares tool calls, so that sinks count the calls."""
 
     def read(self, comparison: Comparison) -> NoReturn:
-        raise NotImplementedError(f"{self.name} runs in another process")
+        raise NotImplementedError(f"{self.name} is in another process")
 
 
 def described(criterion: Criterion) -> list[Json]:

@@ -56,7 +56,7 @@ def test_text_without_rows_is_an_empty_list(text: str) -> None:
         (
             "a,b\n1,2\n1\n1,2,3",
             (
-                "f.csv:3:1: found 1 cells, expected 2 as in the first row\nf.csv:4:1: found 3"
+                "f.csv:3:1: found 1 cell, expected 2 as in the first row\nf.csv:4:1: found 3"
                 " cells, expected 2 as in the first row"
             ),
         ),

@@ -294,7 +294,7 @@ def test_ignored_keys_are_counted() -> None:
         ([{"id": "a", "reference_trajectory": []}, 5], "1:43: [1]: found 5, expected a mapping"),
         (
             {"prompt": ["x", "y"], "reference_trajectory": [[]]},
-            "1:48: reference_trajectory: found 1 cells, expected 2 as in the first column",
+            "1:48: reference_trajectory: found 1 cell, expected 2 as in the first column",
         ),
         (
             {"prompt": ["x"], "reference_trajectory": 5},

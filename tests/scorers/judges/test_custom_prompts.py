@@ -312,5 +312,5 @@ async def test_the_templated_metric_of_vertex_ai_works_unchanged() -> None:
     assert isinstance(judge, Pointwise)
     ask = ScriptedAnswers(verdict_answer(1, "It does."))
     score = await judge.judge(ACTUAL, None, ask)
-    assert (score.value, score.explanation) == (1.0, "1 in 1 of 1 answers: It does.")
+    assert (score.value, score.explanation) == (1.0, "1 in 1 of 1 answer: It does.")
     assert list(ask.questions[0].data) == ["user_input", "trajectory", "response"]

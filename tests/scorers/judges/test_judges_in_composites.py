@@ -62,7 +62,7 @@ async def test_a_composite_may_fail_without_a_judgment() -> None:
     )
     assert score.value == 0.0
     assert (
-        score.explanation == "not evaluated: safe (0 of 1 samples answered: used up); passed: fast"
+        score.explanation == "not evaluated: safe (0 of 1 sample answered: used up); passed: fast"
     )
     assert Composite((FAST, SAFE), "fail").score(ACTUAL, None).value == 0.0
 
@@ -164,7 +164,7 @@ async def test_a_judge_of_one_agent_sees_only_that_agent() -> None:
     ]
     assert (score.value, score.explanation) == (
         0.5,
-        "mean of 2 of 2 runs of billing; the worst: false in 1 of 1 answers: idle",
+        "mean of 2 of 2 runs of billing; the worst: false in 1 of 1 answer: idle",
     )
     assert (asks_model(judge), judge.model, judge.template) == (
         True,

@@ -240,7 +240,7 @@ async def test_a_grade_compares_with_the_expected_response_if_there_is_one() -> 
 
 async def test_long_reasonings_are_cut_to_one_line() -> None:
     score, _ = await judged(Safety(), verdict_answer("safe", "well\n" * 2_000))
-    assert score.explanation == f"safe in 1 of 1 answers: {'well ' * 39}well…"
+    assert score.explanation == f"safe in 1 of 1 answer: {'well ' * 39}well…"
     assert len(score.details["reasoning"]) == 2_000
 
 

@@ -18,6 +18,7 @@ from pathgauge.collector.service.backfill.history import (
     whole_traces,
 )
 from pathgauge.collector.service.backfill.sources.http import HttpClient
+from pathgauge.scorers.matching.wording import counted
 
 AT_ONCE = 8
 """Traces that are asked for at the same time."""
@@ -53,7 +54,9 @@ class TempoSource:
                 raise SourceError(f"{url}: {error}") from error
             traces += whole_traces(request.spans, (), since, until)
             rejected += request.rejected
-        notes = [f"Tempo found {missing} traces that it does not have"] if missing else []
+        notes = (
+            [f"Tempo found {counted(missing, 'trace')} that it does not have"] if missing else []
+        )
         return Found(traces, rejected, notes)
 
     def begin(self, since: int, until: int) -> int:

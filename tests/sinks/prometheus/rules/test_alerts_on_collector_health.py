@@ -168,7 +168,7 @@ def events(course: Course, at: int, value: float) -> Values:
             {},
             (
                 {**MAJOR, **WARNING},
-                "3 damaged rows in the store of a:9464 were quarantined within an hour.",
+                "Damaged rows of the store of a:9464 that were quarantined within an hour: 3.",
             ),
         ),
         (

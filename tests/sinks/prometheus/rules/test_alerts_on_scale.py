@@ -120,7 +120,7 @@ def cases() -> list[Case]:
             LONG,
             {named("pathgauge_partitions_fenced_total"): steps(LONG, 10)},
             {**MAJOR, **WARNING},
-            "a:9464 lost 6 partitions within an hour before it had committed them.",
+            "Partitions that a:9464 lost within an hour before it had committed them: 6.",
         ),
         Case(
             "PathgaugeCanaryFailing",
@@ -257,7 +257,7 @@ def test_the_first_skipped_record_fires_for_half_an_hour(tmp_path: Path) -> None
         "PathgaugeKafkaRecordsSkipped",
         (
             {**JOB, **WARNING, "reason": "gone"},
-            "3 records were skipped within half an hour (gone).",
+            "Records that were skipped within half an hour (gone): 3.",
         ),
     )
     result = run(tmp_path, rules_for("PathgaugeKafkaRecordsSkipped"), test)
