@@ -10,10 +10,13 @@ from typing import Any
 
 import orjson
 import pytest
+from mcp import Client
 from starlette.testclient import TestClient
 from typer.testing import CliRunner, Result
 
 from pathgauge.collector.api.endpoints import PREFIX
+from pathgauge.collector.api.mcp.collector import Collector
+from pathgauge.collector.api.mcp.server import server
 from pathgauge.collector.cli import app
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.shadow_result import ShadowResult
@@ -22,6 +25,7 @@ from pathgauge.collector.store.queries.stored_result import Row, read
 from pathgauge.collector.store.schema import checksum
 from support.api_client import client, get, sources
 from support.evaluated import WALL, commit, evaluation, opened
+from support.serving import serving
 from support.web_client import site
 
 LATER: Any = "lost_goal"
@@ -103,6 +107,22 @@ def test_commands_show_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     misspelt = run("--category", "wrong_argumnet")
     assert misspelt.exit_code == 2
     assert "did you mean 'wrong_argument'?" in misspelt.stderr
+
+
+async def test_assistants_are_told_them(folder: Path) -> None:
+    with serving(client(sources(folder)).app) as port:
+        asked = server(Collector(f"http://127.0.0.1:{port}"), lambda _: None)
+        async with Client(asked) as assistant:
+            failures = await assistant.call_tool("failures", {"category": LATER})
+            [one, other, _] = [
+                await assistant.call_tool("explain_result", {"trace_id": one.invocation.trace_id})
+                for one in of_a_later_version()
+            ]
+    assert not failures.is_error
+    assert not one.is_error
+    assert not other.is_error
+    assert failures.structured_content is not None
+    assert [found["category"] for found in failures.structured_content["clusters"]] == [LATER]
 
 
 def test_results_in_shadow_may_have_more_fields() -> None:

@@ -106,11 +106,33 @@ def encode(evidence: Evidence) -> bytes:
 
 
 def decode(text: bytes | str) -> Evidence:
-    """Raises `ValueError` if an incompatible version of pathgauge wrote it."""
+    """Raises `ValueError` if an incompatible version of pathgauge wrote it. Values of a later
+    version that this one does not know, such as a flag or a category, are left out.
+    """
     try:
         return _ADAPTER.validate_json(text)
     except ValidationError as error:
-        raise ValueError(f"evidence of another version of pathgauge: {error}") from error
+        try:
+            known = _without_unknown(json.loads(text), error)
+            return _ADAPTER.validate_json(json.dumps(known))
+        except (ValidationError, LookupError, TypeError):
+            raise ValueError(f"evidence of another version of pathgauge: {error}") from error
+
+
+def _without_unknown(document: Any, error: ValidationError) -> Any:
+    """The document without the values that are none of the known ones. Raises if something else is
+    wrong, or if they are not optional.
+    """
+    unknown = [one["loc"] for one in error.errors() if one["type"] == "literal_error"]
+    for *path, last in reversed(unknown):  # from the end, because the items of lists move up
+        parent = document
+        for key in path:
+            parent = parent[key]
+        if path[-1:] == ["failure"]:  # a failure without its category says nothing
+            del document["failure"]
+        else:
+            del parent[last]
+    return document
 
 
 def to_json(evidence: Evidence) -> dict[str, Json]:

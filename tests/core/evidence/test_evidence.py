@@ -149,6 +149,22 @@ def test_details_of_a_plug_in_may_be_anything() -> None:
     assert comparisons(evidence) == []
 
 
+def test_values_that_only_a_later_version_knows_are_left_out() -> None:
+    evidence = evidence_of(evaluation("a"))
+    later = json.loads(encode(evidence))
+    later["invocation"]["flags"] = ["later", "truncated", "newer"]
+    later["failure"]["category"] = "later"
+    later["unmatched"] = "later"
+    later["field"] = "later"
+    flagged = replace(evidence.invocation, flags=frozenset({"truncated"}))
+    assert decode(json.dumps(later)) == replace(
+        decode(encode(evidence)), invocation=flagged, failure=None
+    )
+    later["criteria"][0]["verdict"] = "later"
+    with pytest.raises(ValueError, match="another version"):
+        decode(json.dumps(later))
+
+
 def test_evidence_of_another_version_is_an_error() -> None:
     with pytest.raises(ValueError, match="another version"):
         decode('{"invocation": {"trace": 1}}')
