@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
 from pathgauge.collector.api.problems import OTHER_TENANT, ProblemError
-from pathgauge.collector.api.stored_values import StoredCategory
+from pathgauge.collector.api.stored_values import WantedCategory
 from pathgauge.collector.core.documents.quantities import parse_duration
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.store.queries.filter import Filter
@@ -96,7 +96,7 @@ class ClusterQuery(Query):
     tenant: Name = None
     agent: Name = None
     scenario: Name = None
-    category: StoredCategory | None = None
+    category: WantedCategory | None = None
     signature: Name = None
     since: Time = None
     """Only what was stored at this time or later."""

@@ -18,4 +18,10 @@ def _schema(known: tuple[str, ...]) -> dict[str, Any]:
 
 
 StoredVerdict = Annotated[str, WithJsonSchema(_schema(VERDICTS))]
-StoredCategory = Annotated[str, WithJsonSchema(_schema(CATEGORIES)), Field(max_length=256)]
+StoredCategory = Annotated[str, WithJsonSchema(_schema(CATEGORIES))]
+WantedCategory = Annotated[
+    str,
+    Field(max_length=256),
+    WithJsonSchema({"type": "string", "enum": list(CATEGORIES)}),
+]
+"""In a question. `check_category` of `reading` accepts more than the schema names."""

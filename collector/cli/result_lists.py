@@ -22,6 +22,7 @@ from pathgauge.collector.cli.output.results import (
 )
 from pathgauge.collector.cli.queries import query_of
 from pathgauge.collector.cli.result_sources.following import Following
+from pathgauge.collector.cli.result_sources.missing_names import without_results
 from pathgauge.collector.cli.result_sources.source import ResultSource, newest
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.results import MAX_LIMIT
@@ -53,6 +54,7 @@ class Lists:
         if not found:
             any_verdict = "" if filters["verdict"] is None else "--all accepts any verdict, "
             print_messages([f"no result matches; {any_verdict}--since finds older ones"])
+            self._print_unknown(filters)
         elif len(found) > limit:
             print_messages([f"there are more than these {limit}: --limit lists more"])
 
@@ -75,6 +77,13 @@ class Lists:
             )
         elif not found.failures:
             print_messages(["no failure matches; --since finds older ones"])
+            self._print_unknown(filters)
+
+    def _print_unknown(self, filters: _Filters) -> None:
+        """The agents that have results, if the wanted one has none at all."""
+        agent = filters["agent"]
+        hint = agent and without_results(self._source, agent, filters["tenant"])
+        print_messages([hint] if hint else [])
 
     def unmatched(self, limit: int) -> None:
         """Print scenario ids without a reference. Raises `StoreError`."""

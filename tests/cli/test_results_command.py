@@ -141,8 +141,15 @@ def test_more_results_than_are_listed_and_none_at_all_are_said(asked: Run) -> No
         ("--all",): "--since finds older ones",
     }.items():
         found = asked("--agent", "unknown", *options).stderr
-        assert found == f"pathgauge: no result matches; {hint}\n"
-    assert "no failure matches" in asked("--clusters", "--agent", "unknown").stderr
+        assert found == (
+            f"pathgauge: no result matches; {hint}\n"
+            "pathgauge: agent: found 'unknown', expected an agent with results, such as billing,"
+            " support\n"
+        )
+    misspelt = asked("--clusters", "--agent", "suport").stderr
+    assert "no failure matches" in misspelt
+    assert "did you mean 'support'?" in misspelt
+    assert "expected an agent" not in asked("--agent", "support", "--scenario", "x").stderr
 
 
 def test_a_search_for_groups_that_ends_early_is_not_taken_for_no_failures(

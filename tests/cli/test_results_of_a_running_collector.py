@@ -81,6 +81,6 @@ def test_a_failing_run_is_found_exported_and_followed_while_the_collector_runs(
     assert [json.loads(line)["trace_id"] for line in listed] == sent[::-1]
     document, note = results(folder, "export", sent[0])
     assert json.loads(document)["source"] == "journal"
-    assert "from the journal, as they were sent" in note
+    assert "from the journal, as sent" in note
     collector.stop()
     assert results(folder, "--json", "--limit", "500")[0].splitlines() == listed

@@ -24,15 +24,20 @@ def unknown_agent(
     """
     if found.version_results or found.against_results:
         return None
-    own = source.results(ResultQuery(agent=query.agent, tenant=query.tenant, limit=1, cursor=None))
+    return without_results(source, query.agent, query.tenant)
+
+
+def without_results(source: ResultSource, agent: str, tenant: str | None) -> str | None:
+    """The same for any agent. Raises `StoreError`."""
+    own = source.results(ResultQuery(agent=agent, tenant=tenant, limit=1, cursor=None))
     if own.results or own.next is not None:
         return None
-    every = source.results(ResultQuery(tenant=query.tenant, limit=MAX_LIMIT, cursor=None))
+    every = source.results(ResultQuery(tenant=tenant, limit=MAX_LIMIT, cursor=None))
     known = sorted({one.agent for one in every.results if one.agent})
     if not known:
         return None
     expected = f"expected an agent with results, such as {_listed(known)}"
-    return f"agent: found {short(query.agent)}, {expected}{did_you_mean(query.agent, known)}"
+    return f"agent: found {short(agent)}, {expected}{did_you_mean(agent, known)}"
 
 
 def known_versions(
