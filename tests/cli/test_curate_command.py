@@ -217,6 +217,20 @@ def test_lint_reports_problems_and_mutations(run: Run, folder: Path) -> None:
     assert finding["text"] == "matches 0 of the last 6 runs"
 
 
+def test_lint_that_checked_nothing_fails_and_finds_no_problem(run: Run, folder: Path) -> None:
+    (folder / "empty.json").write_text('{"resourceSpans": []}')
+    write(folder, "traces", [Labelled(script("s", "a"), "")] * 4)
+    (folder / "refs.yaml").write_text("scenario: t\nexpected_tools: [a]\n")
+    result = run("lint", "empty.json", "-r", "refs.yaml")
+    assert (result.exit_code, result.stdout) == (1, "1 reference: 0 of the last 0 runs match\n")
+    assert result.stderr.endswith("\npathgauge: found no run, so nothing was checked\n")
+    result = run("lint", "traces")
+    assert (result.exit_code, result.stdout) == (1, "0 references: 0 of the last 4 runs match\n")
+    assert result.stderr == "pathgauge: found no reference, so nothing was checked\n"
+    result = run("lint", "traces", "-r", "refs.yaml")  # too few runs to call it a problem
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
 def test_people_decide_which_runs_of_files_are_learned_from(run: Run, folder: Path) -> None:
     (folder / "traces").mkdir()
     for number in range(30):

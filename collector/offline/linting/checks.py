@@ -18,7 +18,7 @@ _ALWAYS = 0.9
 
 def findings(observed: ObservedTurn, of: int, window: int) -> Iterator[Finding]:
     """The findings of one turn. `of`: all runs; `window`: the runs whose mean a gauge shows."""
-    if not observed.evaluations:
+    if not observed.evaluations and of >= MIN_RUNS:
         text = f"matches 0 of the last {counted(of, 'run')}"
         yield _finding(observed, "problem", "never_matches", text)
     yield from _contradictions(observed)

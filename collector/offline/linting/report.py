@@ -26,7 +26,10 @@ class Report:
     mutations: MutationTable
 
     def violations(self, min_noticed: float | None) -> Iterator[str]:
-        """Why a gate should fail."""
+        """Why a gate should fail, if only because nothing was checked."""
+        if not self.references or not self.runs:
+            missing = "run" if self.references else "reference"
+            yield f"found no {missing}, so nothing was checked"
         problems = sum(finding.level == "problem" for finding in self.findings)
         if problems:
             yield f"problems found: {problems}"
