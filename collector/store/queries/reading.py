@@ -58,8 +58,10 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if version == len(MIGRATIONS):
         return
-    writer = "a later" if version > len(MIGRATIONS) else "an earlier"
+    found = f"{path}: found schema version {version}, expected {len(MIGRATIONS)}"
+    if version > len(MIGRATIONS):
+        raise StoreError(f"{found}: a later version of pathgauge wrote it, and can read it")
     raise StoreError(
-        f"{path}: found schema version {version}, expected {len(MIGRATIONS)}: {writer} version of"
-        " pathgauge wrote it; a start of the collector brings earlier ones up to date"
+        f"{found}: an earlier version of pathgauge wrote it; a start of the collector brings it up"
+        " to date"
     )
