@@ -59,6 +59,18 @@ def writable(output: Path | None) -> Path | None:
     return output
 
 
+def writable_or_printed(output: Path | None) -> Path | None:
+    """The same; `None` for `-`, which is standard output."""
+    return None if str(output) == "-" else writable(output)
+
+
+def writable_file(output: Path | None) -> Path | None:
+    """The same for a report beside what is printed."""
+    if str(output) == "-":
+        raise typer.BadParameter("found '-', expected a file: standard output has the table.")
+    return writable(output)
+
+
 def _obstacle(output: Path) -> int | None:
     """The error number that writing the file would give, as far as it can be foreseen."""
     folder = output.resolve().parent

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from pathgauge.collector.cli.console import writable
+from pathgauge.collector.cli.console import writable_or_printed
 
 
 def existing(paths: list[Path] | None) -> list[Path] | None:
@@ -58,7 +58,7 @@ Output = Annotated[
         "--output",
         "-o",
         help="Write to this file instead of standard output.",
-        callback=writable,
+        callback=writable_or_printed,
     ),
 ]
 StoreConfig = Annotated[

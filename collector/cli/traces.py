@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pathgauge.collector.cli.console import print_messages, writable, write_result
+from pathgauge.collector.cli.console import print_messages, writable, writable_file, write_result
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import AsJson, ConfigFile, Files
 
@@ -85,12 +85,13 @@ def score(
     ] = False,
     junit: Annotated[
         Path | None,
-        typer.Option(help="Write a JUnit XML report to this file.", callback=writable),
+        typer.Option(help="Write a JUnit XML report to this file.", callback=writable_file),
     ] = None,
     html: Annotated[
         Path | None,
         typer.Option(
-            help="Write a report to this file: one HTML page, failures first.", callback=writable
+            help="Write a report to this file: one HTML page, failures first.",
+            callback=writable_file,
         ),
     ] = None,
     markdown: Annotated[

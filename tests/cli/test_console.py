@@ -94,6 +94,18 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     assert result.stderr == f"pathgauge: {output}: {expected}\n"
 
 
+def test_a_dash_is_standard_output_or_refused_beside_a_table(
+    run: Callable[..., Result], folder: Path
+) -> None:
+    assert run("rules", "--output", "-").stdout == run("rules").stdout
+    (folder / "traces").touch()
+    for option in ("--junit", "--html"):
+        refused = run("score", "traces", option, "-")
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "found '-', expected a file" in refused.stderr
+    assert [file.name for file in folder.iterdir()] == ["traces"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_is_read_only_is_noticed_before_the_work(
     run: Callable[..., Result], folder: Path
