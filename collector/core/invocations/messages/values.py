@@ -101,7 +101,15 @@ _REPR = re.compile(r"[\[{(\s]+'")
 """The start of the `repr` of a list or dict with text, and of hardly anything else."""
 
 
+_REMARK = re.compile(r"(?:[.…]|[(<\[])\s*truncated\b[^\n]*\Z", re.IGNORECASE)
+"""What senders write behind a value that they cut off, such as `... [truncated]`."""
+_MAX_REMARK = 80
+_STARTS = ('{"', '["', "[{")
+
+
 def _decode_repr(text: str) -> Content:
+    if text.startswith(_STARTS) and _REMARK.search(text, max(len(text) - _MAX_REMARK, 1)):
+        return Content(truncated=True)
     if not text.rstrip().endswith({"{": "}", "[": "]", '"': '"'}[text[0]]):
         if _REPR.match(text):
             return Content(truncated=True)
