@@ -10,6 +10,7 @@ and before 1.27 the events `gen_ai.content.{prompt,completion}`. Content capture
 from __future__ import annotations
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.invocations.dialects.field_paths import Derived
 from pathgauge.collector.core.otlp.spans import Span
 
 OPERATIONS: dict[str, Kind] = {
@@ -42,6 +43,7 @@ WITHOUT_AGENTS = frozenset({"embeddings", "retrieval", "execute_task", "goto"})
 CONTENT_SETTING = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
 
 _TOOL_NAME = "gen_ai.tool.name"
+_NAME_FOR_MODELS = "tool_name"
 _OPERATION, _MCP_METHOD = "gen_ai.operation.name", "mcp.method.name"
 _KEY_PREFIXES = ("gen_ai.", _MCP_METHOD)
 
@@ -78,6 +80,16 @@ def kind(span: Span) -> Kind | None:
     return next((kind for prefix, kind in NAMES.items() if span.name.startswith(prefix)), None)
 
 
+def _name_of_mcp_tool(span: Span) -> str | None:
+    """The name under which models know the tool of an MCP server, `mcp__<server>__<tool>`. The
+    attribute of the conventions may have the name in the server.
+    """
+    name = span.attributes.get(_NAME_FOR_MODELS)
+    if not isinstance(name, str) or not name.startswith("mcp__"):
+        return None
+    return name if name.endswith(f"__{span.attributes.get(_TOOL_NAME)}") else None
+
+
 def _operation(span: Span) -> Kind | None:
     return OPERATIONS.get(str(span.attributes.get(_OPERATION) or ""))
 
@@ -105,7 +117,7 @@ GENAI = Dialect(
         workflow_name=("gen_ai.workflow.name",),
         conversation_id=("gen_ai.conversation.id", "session.id"),
         user_id=("user.id", "enduser.id"),
-        tool_name=(_TOOL_NAME,),
+        tool_name=(Derived(_name_of_mcp_tool, reads=(_NAME_FOR_MODELS, _TOOL_NAME)), _TOOL_NAME),
         tool_type=("gen_ai.tool.type",),
         call_id=("gen_ai.tool.call.id", "gen_ai.tool.call_id"),
         arguments=("gen_ai.tool.call.arguments",),

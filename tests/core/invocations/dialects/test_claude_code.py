@@ -1,4 +1,4 @@
-"""Special cases of Claude Code, with handwritten spans."""
+"""Special cases of Claude Code that the captures do not have, with handwritten spans."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_input_tokens_include_those_read_from_the_cache(
         ),
         (
             one("x", "tool.execution", 4, 5, parent="t", success=False, error_class="ShellError"),
-            "error",
+            "ShellError",
         ),
         (
             one("x", "tool.blocked_on_user", 4, 5, parent="t", decision="accept", source="user"),
@@ -233,3 +233,99 @@ def test_a_request_that_failed_last_fails_the_turn() -> None:
         True,
         "overloaded",
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "is_call"),
+    [
+        ("sdk", True),
+        ("repl_main_thread", True),
+        ("repl_main_thread:outputStyle:custom", True),
+        ("agent.custom", True),
+        ("generate_session_title", False),
+        ("prompt_suggestion", False),
+        ("agent_summary", False),
+    ],
+)
+def test_what_the_program_asks_for_itself_is_no_model_call(source: str, is_call: bool) -> None:
+    [read_one] = of(
+        turn(),
+        one("m", "llm_request", 1, 2, output_tokens=7, response__model_output="Fixed."),
+        one(
+            "m2",
+            "llm_request",
+            2,
+            4,
+            output_tokens=3,
+            response__model_output="A title",
+            query_source_safe=source,
+            llm_request__context="interaction",
+        ),
+    )
+    told = (read_one.final_response, read_one.output_tokens)
+    assert told == (("A title", 10) if is_call else ("Fixed.", 7))
+
+
+def test_what_a_tool_asks_a_model_counts_for_the_turn() -> None:
+    [read_one] = of(
+        turn(),
+        one("t", "tool", 1, 5, tool_name="WebFetch"),
+        one("x", "tool.execution", 2, 5, parent="t", success=True),
+        one(
+            "m",
+            "llm_request",
+            3,
+            4,
+            parent="x",
+            output_tokens=3,
+            query_source_safe="web_fetch_apply",
+            llm_request__context="tool",
+        ),
+        one("m2", "llm_request", 6, 7, output_tokens=7, query_source_safe="sdk"),
+    )
+    assert read_one.output_tokens == 10
+
+
+def test_the_summary_of_a_session_is_no_answer() -> None:
+    summary = one(
+        "m",
+        "llm_request",
+        1,
+        2,
+        output_tokens=7,
+        response__model_output="They said hello.",
+        query_source_safe="compact",
+    )
+    [read_one] = of(turn(user_prompt="/compact"), summary)
+    assert (read_one.final_response, read_one.output_tokens) == (None, 7)
+
+
+CUT_OFF = "\n\n[TRUNCATED - Content exceeds 60KB limit]"
+
+
+def test_what_was_cut_off_is_not_read_and_flagged() -> None:
+    [read_one] = of(
+        turn(user_prompt="Where?"),
+        one(
+            "t",
+            "tool",
+            3,
+            6,
+            tool_name="find",
+            tool_input='[TOOL INPUT: find]\n{"city": "Bon' + CUT_OFF,
+            tool_input_truncated=True,
+            events=[("tool.output", {"output": "sunny" + CUT_OFF, "output_truncated": True})],
+        ),
+        one(
+            "m",
+            "llm_request",
+            7,
+            8,
+            response__model_output="It is" + CUT_OFF,
+            response__model_output_truncated=True,
+            stop_reason="end_turn",
+        ),
+    )
+    [call] = read_one.tool_calls
+    assert (call.arguments, call.result, read_one.final_response) == (None, None, None)
+    assert "truncated" in read_one.flags
