@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = [
 #   "langfuse>=5,<6",
-#   "openai>=2,<3",
+#   "openai>=2,<4",
 #   "opentelemetry-exporter-otlp-proto-http>=1.38,<2",
 # ]
 # ///

@@ -3,7 +3,7 @@
 # dependencies = [
 #   "langchain>=1.4,<2",
 #   "langchain-openai>=1.7,<2",
-#   "langsmith[otel]>=0.14.17,<0.15",
+#   "langsmith[otel]>=0.14.17,<0.16",
 #   "opentelemetry-exporter-otlp-proto-http>=1.38,<2",
 # ]
 # ///

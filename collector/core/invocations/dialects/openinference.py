@@ -37,6 +37,7 @@ SCOPE = "openinference.instrumentation."
 LANGCHAIN, OPENAI_AGENTS = SCOPE + "langchain", SCOPE + "openai_agents"
 SMOLAGENTS, HAYSTACK = SCOPE + "smolagents", SCOPE + "haystack"
 BEEAI = SCOPE + "beeai"
+CLAUDE_AGENT_SDK = SCOPE + "claude_agent_sdk"
 OPENAI_AGENTS_JS = "@arizeai/openinference-instrumentation-openai-agents"
 KIND = "openinference.span.kind"
 
@@ -65,8 +66,8 @@ _KINDS: dict[str, Kind] = {"LLM": "model", "TOOL": "tool", "AGENT": "agent", "CH
 
 
 def matches(span: Span) -> bool:
-    """Any span with a kind."""
-    return KIND in span.attributes
+    """Any span with a kind, except those of which much is to be read otherwise or not at all."""
+    return KIND in span.attributes and span.scope.name != CLAUDE_AGENT_SDK
 
 
 def kind(span: Span) -> Kind | None:
