@@ -27,6 +27,9 @@ from pathgauge.collector.core.invocations.messages.values import as_id, decoded
 from pathgauge.collector.core.otlp.spans import Attributes, Span
 
 _KIND_KEYS = frozenset({"kind", "type", "subtype", "operation"})
+_NAMES_IN_CODE = frozenset({("code", "function", "name"), ("span", "function", "name")})
+"""Attributes with the name of the function in the code, which may be that of an agent."""
+
 _AGENT_NAME = (("agent", "name"),)
 _OPERATION = (("operation", "name"), ("operation", "id"))
 _TEXT_MEMBERS = frozenset({"prompt", "question", "query", "input", "text", "message"})
@@ -187,7 +190,8 @@ class Understood:
 
     def _explicit_tool_name(self) -> str | None:
         return self._id_at(
-            (("tool", "name"), ("function", "name"), ("call", "name"), ("definition", "name"))
+            (("tool", "name"), ("function", "name"), ("call", "name"), ("definition", "name")),
+            besides=_NAMES_IN_CODE,
         )
 
     def tool_name(self) -> str | None:
@@ -282,11 +286,17 @@ class Understood:
         """The conversation, session or thread."""
         return self._id_at((("conversation", "id"), ("session", "id"), ("thread", "id")))
 
-    def _id_at(self, ends: tuple[tuple[str, ...], ...]) -> str | None:
-        """The value of the attributes whose names end in these words; of two that differ, none."""
+    def _id_at(
+        self, ends: tuple[tuple[str, ...], ...], besides: frozenset[tuple[str, ...]] = frozenset()
+    ) -> str | None:
+        """The value of the attributes whose names end in these words, and not in the three words of
+        one of `besides`; of two that differ, none.
+        """
         for end in ends:
             found = structures.only(
-                _id(value) for key, value in self._values.items() if words(key)[-len(end) :] == end
+                _id(value)
+                for key, value in self._values.items()
+                if words(key)[-len(end) :] == end and words(key)[-3:] not in besides
             )
             if found is not None:
                 return str(found)

@@ -261,6 +261,16 @@ def test_a_span_of_an_agent_with_the_name_of_a_tool_is_a_tool_call() -> None:
     assert [call.name for call in only(spans).tool_calls] == ["find_order"]
 
 
+@pytest.mark.parametrize("key", ["code.function.name", "spanFunctionName"])
+def test_a_span_of_an_agent_with_the_name_of_a_function_of_the_code_is_no_tool(key: str) -> None:
+    spans = run(arguments={"id": 42}, result="Paris")
+    named: dict[str, Any] = {key: "answer_question"}
+    spans[0] = step("run", input="Where is it?", output="In Paris.", kind="agent", **named)
+    found = only(spans)
+    assert (found.user_input, found.final_response) == ("Where is it?", "In Paris.")
+    assert [call.name for call in found.tool_calls] == ["find_order"]
+
+
 def test_without_the_name_of_the_first_agent_that_of_a_later_one_is_not_taken() -> None:
     spans = [
         step("pipeline", kind="workflow", input="Where is order 42?", output="In Paris."),
