@@ -6,11 +6,15 @@ and outputs are in `mlflow.spanInputs` and `mlflow.spanOutputs`, LangChain's met
 A trace with tags loses its root span, because newer OpenTelemetry SDKs do not let MLflow write them
 on it. With MLFLOW_ENABLE_OTEL_GENAI_SEMCONV, model calls, agents and tools follow the conventions;
 other spans only keep the type, as their operation and name.
+
+The streamed reply of an OpenAI client lacks its tool calls and says that the model stopped. The
+next prompt has the calls.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from pathgauge.collector.core.invocations.dialects import langgraph
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
@@ -30,6 +34,8 @@ _KINDS: dict[str, Kind] = {
     "LLM": "model",
     "TOOL": "tool",
 }
+_STREAM = JsonMember(_INPUT, ("stream",))
+_MESSAGE = JsonMember(_OUTPUT, ("choices", 0, "message"))
 _RUNNER = "AgentRunner.run"
 _METHOD = re.compile(r"[A-Z]\w*\.\w+")
 
@@ -63,6 +69,14 @@ def _graph_name(span: Span) -> str | None:
     return langgraph.enclosing_graph(members(span.attributes.get(_METADATA)).get(langgraph.PATH))
 
 
+def _reply(span: Span) -> Any:
+    """The output, unless it is a streamed reply that may lack its tool calls."""
+    message = _MESSAGE.find(span) if _STREAM.find(span) is True else None
+    if isinstance(message, dict) and not message.get("content") and not message.get("tool_calls"):
+        return None
+    return span.attributes.get(_OUTPUT)
+
+
 def _may_be_entry(span: Span) -> bool:
     if span.parent_id is None or b'"AGENT"' in span.raw:
         return True
@@ -85,6 +99,7 @@ MLFLOW = Dialect(
     may_be_entry=_may_be_entry,
     name_of=name_of,
     unwrap_arguments=callable_arguments,
+    calls_in_next_prompt=True,
     fields=Fields(
         agent_name=(
             JsonMember(_METADATA, (langgraph.AGENT_NAME,)),
@@ -112,7 +127,7 @@ MLFLOW = Dialect(
         total_input_tokens=(JsonMember(_USAGE, ("input_tokens",)),),
         total_output_tokens=(JsonMember(_USAGE, ("output_tokens",)),),
         input_messages=(_INPUT,),
-        output_messages=(_OUTPUT,),
+        output_messages=(Derived(_reply),),
         agent_input=(_INPUT,),
         agent_output=(_OUTPUT,),
         tool_definitions=("mlflow.chat.tools",),
