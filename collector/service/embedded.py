@@ -174,7 +174,7 @@ class EmbeddedEngine:
         return []
 
     def stuck(self) -> list[str]:
-        return self._gauge.stuck()
+        return self._gauge.stuck() or self._scorer.stuck()
 
     def unready(self) -> list[str]:
         return self._scorer.unready()

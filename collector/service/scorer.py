@@ -161,6 +161,10 @@ class Scorer:
         if self.judging is not None:
             self.judging.configure(setup)
 
+    def stuck(self) -> list[str]:
+        """What keeps the scoring from going on; for any thread."""
+        return self.worker.stuck()
+
     def unready(self) -> list[str]:
         """The reasons for which no requests are accepted; none when they are."""
         reasons = []

@@ -7,6 +7,7 @@ thread is behind nor on restarts in between.
 
 from __future__ import annotations
 
+import os
 import queue
 import time
 from collections.abc import Callable
@@ -22,8 +23,10 @@ from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.essential import EssentialThread
+from pathgauge.collector.service.process_end import FAILED
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import Command, RequestQueue
+from pathgauge.collector.service.thread_place import place_of
 from pathgauge.collector.store import Delivery, Purged, Restored, Selection, Store, StoreError
 
 _log = structlog.get_logger(__name__)
@@ -31,6 +34,9 @@ _log = structlog.get_logger(__name__)
 _MAX_SLEEP_S = 1.0
 RETRY_S = 1.0
 """How long to wait after an unexpected failure."""
+
+STUCK_S = 10.0
+"""How long a step may take before it is told. Reading and scoring a trace takes milliseconds."""
 
 T = TypeVar("T")
 
@@ -52,11 +58,21 @@ class Worker:
         self._publisher = publisher
         self._requests = requests
         self._thread = EssentialThread(self._run, "pipeline")
+        self._pid = os.getpid()
+        self._since: float | None = None
+        """Since when a step is under way."""
 
     @property
     def alive(self) -> bool:
         """Whether the thread runs."""
         return self._thread.is_alive()
+
+    def stuck(self) -> list[str]:
+        """That a step does not end, and where it is; for any thread. Purges take their time, too."""
+        since = self._since
+        if since is None or (waited := time.monotonic() - since) < STUCK_S:
+            return []
+        return [f"the pipeline has not returned for {waited:.0f} s from {place_of(self._thread)}"]
 
     def start(self, restored: Restored | None = None) -> None:
         """Start the thread, which continues where the last process stopped."""
@@ -144,6 +160,7 @@ class Worker:
 
     def _guarded_turn(self) -> bool:
         try:
+            self._end_if_forked()
             return self._turn()
         except Exception:  # if the thread ended, senders and callers would wait for ever
             _log.exception("pipeline turn failed")
@@ -235,11 +252,30 @@ class Worker:
 
         self._step(run)
 
+    def _end_if_forked(self) -> None:
+        """A scorer that forks and does not end its child lets it return to here. It would be a
+        second collector on the same store, and keep the ports after a stop.
+        """
+        if os.getpid() != self._pid:
+            os._exit(FAILED)
+
     def _step(self, events: Callable[[], list[PipelineEvent]]) -> None:
+        self._since, found = time.monotonic(), None
         try:
-            self._publisher.gather(events())
+            found = events()
         except Exception:  # the failure of one step must not stop the next
             _log.exception("pipeline step failed")
+        finally:
+            self._since = None
+        self._end_if_forked()
+        if found is not None:
+            self._gather(found)
+
+    def _gather(self, events: list[PipelineEvent]) -> None:
+        try:
+            self._publisher.gather(events)
+        except Exception:
+            _log.exception("events could not be gathered")
 
     def _publish(self) -> None:
         self._publisher.publish(self._requests.row, self._is_stopping)

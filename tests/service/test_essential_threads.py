@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 CODE = '''
 import ctypes
+import os
 import sys
 import threading
 from dataclasses import dataclass
@@ -63,6 +65,22 @@ def end(name):
     ctypes.pythonapi.PyThreadState_SetAsyncExc(number, error)
 
 
+class Forks(Scorer):
+    """The child ends as a program does, which a thread of a service cannot."""
+
+    def score(self, actual, expected):
+        child = os.fork()
+        if child == 0:
+            sys.exit(0)
+        os.waitpid(child, 0)
+        return Score(1.0)
+
+
+class Waits(Scorer):
+    def score(self, actual, expected):
+        threading.Event().wait()
+
+
 class Sink:
     def publish(self, evaluation, now):
         sys.exit(0)
@@ -107,6 +125,35 @@ def test_a_scorer_and_a_sink_that_exit_fail_alone(tmp_path: Path) -> None:
         assert running.value("pathgauge_sink_failures_total", sink="exiting") == 2
         assert running.get("/healthz") == (200, "ok\n")
         assert running.stop() == 0
+
+
+def test_the_child_of_a_scorer_does_not_go_on_as_a_second_collector(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "criteria": {"forks": {"scorer": "acme_ends:Forks"}},
+        "store": {"path": "data"},
+    }
+    with Collector(tmp_path, **settings) as running:
+        for _ in range(2):
+            assert running.post("/v1/traces", otlp(turn(script("", "lookup"))))[0] == 200
+        assert until(lambda: running.value("pathgauge_evaluations_total") == 2)
+        children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
+        assert not children.exists() or children.read_text() == ""
+        assert running.stop() == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_scorer_that_does_not_return_is_told_by_its_place(tmp_path: Path, workers: int) -> None:
+    settings: dict[str, Any] = {
+        "criteria": {"waits": {"scorer": "acme_ends:Waits"}},
+        "store": {"path": "data"},
+        "workers": workers,
+    }
+    with Collector(tmp_path, **settings) as running:
+        running.post("/v1/traces", otlp(turn(script("", "lookup"))))
+        [line] = until(lambda: running.events("nothing is published"))
+        [reason] = line["reasons"]
+        assert "the pipeline has not returned for 1" in reason
+        assert re.search(r" from \S+/acme_ends\.py:\d+ \(Waits\.score\)$", reason)
 
 
 @pytest.mark.parametrize("thread", ["pipeline", "store"])

@@ -219,7 +219,8 @@ class Cluster:
             self._gauge.call(lambda gauge: gauge.configure_failed())
 
     def stuck(self) -> list[str]:
-        return [] if self._gauge is None else self._gauge.stuck()
+        reasons = [] if self._scorers is None else self._scorers.stuck()
+        return reasons + ([] if self._gauge is None else self._gauge.stuck())
 
     def inactive(self) -> list[str]:
         return [] if self._gauge is None else self._gauge.inactive()

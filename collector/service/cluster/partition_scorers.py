@@ -227,6 +227,14 @@ class PartitionScorers:
             for reason in one.scorer.unready()
         ]
 
+    def stuck(self) -> list[str]:
+        """What keeps partitions from being scored; for any thread."""
+        return [
+            f"partition {number}: {reason}"
+            for number, one in self._scorers.items()
+            for reason in one.scorer.stuck()
+        ]
+
     def explain_open_traces(self, max_traces: int) -> list[Future[list[Waiting]]]:
         """What the oldest open traces of each partition wait for."""
         return [one.scorer.explain_open_traces(max_traces) for one in self._scorers.values()]

@@ -206,7 +206,12 @@ class Fleet:
         return []
 
     def stuck(self) -> list[str]:
-        return self._gauge.stuck()
+        return self._gauge.stuck() + [
+            f"scorer {scorer.number}: {reason}"
+            for scorer in self._scorers
+            if scorer.present is not None
+            for reason in scorer.present.stuck
+        ]
 
     def unready(self) -> list[str]:
         reasons = [reason for scorer in self._scorers for reason in scorer.unready()]

@@ -123,6 +123,7 @@ class Status:
     usage: CollectorUsage
     queues: Mapping[str, QueueLevel]
     unready: Sequence[str]
+    stuck: Sequence[str]
     unread: Unread
     metrics: Sequence[Metric]
     """What only this process knows."""

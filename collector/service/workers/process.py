@@ -193,6 +193,7 @@ class ScorerProcess:
                 for name, queue in self._queues.items()
             },
             self._scorer.unready(),
+            self._scorer.stuck(),
             self._sending.unread(),
             [metric for collector in collectors for metric in collector.collect()],
         )
