@@ -28,7 +28,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.references import Match, ReferenceSet
-from pathgauge.collector.essential import EssentialThread
+from pathgauge.collector.store.essential import EssentialThread
 from pathgauge.scorers.judge_protocol import Ask, Judge, asks_model
 from pathgauge.scorers.session_protocol import SessionJudge
 from pathgauge.scorers.types import Invocation, Score

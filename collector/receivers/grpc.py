@@ -25,7 +25,6 @@ from pathgauge.collector.core.documents.quantities import parse_endpoint
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Signal
 from pathgauge.collector.core.otlp.batch import Consumer, Origin
-from pathgauge.collector.essential import essential_task
 from pathgauge.collector.receivers.auth.tenants import (
     Authenticate,
     Credentials,
@@ -38,6 +37,7 @@ from pathgauge.collector.receivers.grpc_health import Health
 from pathgauge.collector.receivers.http_body import BodyError
 from pathgauge.collector.receivers.server.connections import HANDSHAKE_TIMEOUT_S
 from pathgauge.collector.receivers.server.listen import listen
+from pathgauge.collector.store.essential import essential_task
 
 TRACE_SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 LOGS_SERVICE = "opentelemetry.proto.collector.logs.v1.LogsService"

@@ -25,12 +25,12 @@ from pathgauge.collector.core.feedback.pairs import Pairs
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import LogRecord, Resource, Scope, encode_attributes
 from pathgauge.collector.core.redaction import Redactor
-from pathgauge.collector.essential import essential_task
 from pathgauge.collector.service.components import build_redactor
 from pathgauge.collector.service.engine import Engine
 from pathgauge.collector.sinks.prometheus.agreement_gauges import AgreementGauges
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from pathgauge.collector.store import FeedbackOutcome, StoreError
+from pathgauge.collector.store.essential import essential_task
 from pathgauge.collector.store.queries.answered_sessions import Clock
 from pathgauge.collector.store.queries.feedback import pairs
 

@@ -7,8 +7,8 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from typing import Any
 
-from pathgauge.collector.essential import EndedError
 from pathgauge.collector.service.logging import log_unhandled, log_unhandled_in_thread
+from pathgauge.collector.store.essential import EndedError
 
 ENDED = "a part that the service needs has ended"
 

@@ -24,7 +24,6 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig, fingerprint, resolve
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.essential import EndedError, essential_task
 from pathgauge.collector.receivers.auth.access import load_access
 from pathgauge.collector.service import early_signals
 from pathgauge.collector.service.canary import MAX_DELAY_S, Canary
@@ -39,6 +38,7 @@ from pathgauge.collector.service.process_end import FAILED, end_process
 from pathgauge.collector.service.process_limits import fit_to_process
 from pathgauge.collector.service.process_tuning import starting, tune
 from pathgauge.collector.service.workers.fleet import Fleet
+from pathgauge.collector.store.essential import EndedError, essential_task
 from pathgauge.collector.store.queries.reading import Reading
 
 _log = structlog.get_logger(__name__)
@@ -199,13 +199,19 @@ class Service:
         while True:
             await asyncio.sleep(POLL_S)
             self._log_stuck()
-            await asyncio.to_thread(self._access.refresh)
-            if await asyncio.to_thread(fingerprint, self._config) != self._fingerprint:
-                await self._reload(lambda: self._config)
-                if self._file_is_invalid:
-                    # Good references do not repair the configuration file, which would stop the
-                    # next start.
-                    self._engine.configure_failed()
+            try:
+                await self._look_at_files()
+            except Exception:  # such as no memory for a thread; the next time may succeed
+                _log.exception("changes of files could not be looked for")
+
+    async def _look_at_files(self) -> None:
+        await asyncio.to_thread(self._access.refresh)
+        if await asyncio.to_thread(fingerprint, self._config) != self._fingerprint:
+            await self._reload(lambda: self._config)
+            if self._file_is_invalid:
+                # Good references do not repair the configuration file, which would stop the next
+                # start.
+                self._engine.configure_failed()
 
     def _log_stuck(self) -> None:
         """Once for each time: the number of seconds in the reason grows."""

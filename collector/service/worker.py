@@ -22,12 +22,12 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.traces import TraceKey
-from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.service.process_end import FAILED
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import Command, RequestQueue
 from pathgauge.collector.service.thread_place import place_of
 from pathgauge.collector.store import Delivery, Purged, Restored, Selection, Store, StoreError
+from pathgauge.collector.store.essential import EssentialThread
 
 _log = structlog.get_logger(__name__)
 
@@ -68,7 +68,7 @@ class Worker:
         return self._thread.is_alive()
 
     def stuck(self) -> list[str]:
-        """That a step does not end, and where it is; for any thread. Purges take their time, too."""
+        """That a step does not end, and where it is; for any thread."""
         since = self._since
         if since is None or (waited := time.monotonic() - since) < STUCK_S:
             return []
@@ -250,7 +250,7 @@ class Worker:
             command()
             return []
 
-        self._step(run)
+        self._step(run, is_told=False)  # a purge of a large store takes its time
 
     def _end_if_forked(self) -> None:
         """A scorer that forks and does not end its child lets it return to here. It would be a
@@ -259,8 +259,8 @@ class Worker:
         if os.getpid() != self._pid:
             os._exit(FAILED)
 
-    def _step(self, events: Callable[[], list[PipelineEvent]]) -> None:
-        self._since, found = time.monotonic(), None
+    def _step(self, events: Callable[[], list[PipelineEvent]], *, is_told: bool = True) -> None:
+        self._since, found = time.monotonic() if is_told else None, None
         try:
             found = events()
         except Exception:  # the failure of one step must not stop the next

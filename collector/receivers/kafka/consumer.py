@@ -26,7 +26,6 @@ from confluent_kafka import (
 from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Reason, Signal
-from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.receivers.kafka import LogError, client
 from pathgauge.collector.receivers.kafka.ends import Ends
 from pathgauge.collector.receivers.kafka.lanes import MAX_LANE_BYTES, Lane, Merged
@@ -34,6 +33,7 @@ from pathgauge.collector.receivers.kafka.missing_offsets import continue_after_m
 from pathgauge.collector.receivers.kafka.partition_source import Listener, PartitionSource
 from pathgauge.collector.receivers.kafka.records import RecordDecoder, Skip
 from pathgauge.collector.receivers.kafka.rereading import Rereader
+from pathgauge.collector.store.essential import EssentialThread
 
 _log = structlog.get_logger(__name__)
 

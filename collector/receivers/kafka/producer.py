@@ -21,10 +21,10 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.split import NO_TRACE, as_protobuf, pieces, split
 from pathgauge.collector.core.partitioning import partition_of_trace
-from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.receivers.kafka import client
 from pathgauge.collector.receivers.kafka.deliveries import Deliveries, Request
 from pathgauge.collector.receivers.kafka.records import headers
+from pathgauge.collector.store.essential import EssentialThread
 
 _log = structlog.get_logger(__name__)
 

@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias
 
 import structlog
 
-from pathgauge.collector.essential import essential_task
 from pathgauge.collector.receivers.server.spare_files import NO_FILE_IS_LEFT, SpareFiles
 from pathgauge.collector.receivers.server.strict_http import InvalidRequest
+from pathgauge.collector.store.essential import essential_task
 
 HANDSHAKE_TIMEOUT_S = 10.0
 """From connecting to the end of the TLS handshake."""

@@ -22,7 +22,6 @@ from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.core.traffic.drift import TrafficStatus
-from pathgauge.collector.essential import essential_task
 from pathgauge.collector.receivers.kafka import topics
 from pathgauge.collector.receivers.kafka.consumer import GroupConsumer
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
@@ -49,6 +48,7 @@ from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import FeedbackOutcome, Purged, Selection, Usage, publications
+from pathgauge.collector.store.essential import essential_task
 from pathgauge.collector.store.postgres import purge, starting
 from pathgauge.collector.store.postgres.feedback import FeedbackWriter
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase

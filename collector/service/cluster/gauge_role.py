@@ -19,11 +19,11 @@ from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.core.publication import Publication
-from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.publications import Arrived, Publications
 from pathgauge.collector.service.sink_calls import close, publish
 from pathgauge.collector.store import Progress, StoreError, Unread, Usage
+from pathgauge.collector.store.essential import EssentialThread
 from pathgauge.collector.store.postgres import LockLostError
 from pathgauge.collector.store.postgres.connection import STATEMENT_S
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase

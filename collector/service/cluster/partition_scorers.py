@@ -23,7 +23,6 @@ from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.partitioning import Partition
 from pathgauge.collector.core.traces.explain import Waiting
-from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.receivers.kafka.partition_source import PartitionSource, Position
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.service.cluster.partition_store import PartitionStore, Source
@@ -34,6 +33,7 @@ from pathgauge.collector.service.publishing import Publishing
 from pathgauge.collector.service.scorer import Scorer
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.store import StoreError, Transaction
+from pathgauge.collector.store.essential import EssentialThread
 from pathgauge.collector.store.postgres.messages import Purge
 from pathgauge.collector.store.postgres.partition import PartitionDatabase
 

@@ -27,7 +27,6 @@ from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.core.traffic.drift import TrafficStatus
-from pathgauge.collector.essential import essential_task
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.service.components import build_gauge_store, stored as store_section
 from pathgauge.collector.service.engine import RELOADED
@@ -47,6 +46,7 @@ from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage, commit_durations
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import FeedbackOutcome, Purged, Selection, StoreError, publications
+from pathgauge.collector.store.essential import essential_task
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.resharding import reshard
 from pathgauge.scorers.types import Json, Reference

@@ -28,7 +28,6 @@ from pathgauge.collector.core.otlp.decode_batch import decode_batch
 from pathgauge.collector.core.partitioning import Partition
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.core.traces.explain import Waiting
-from pathgauge.collector.essential import EndedError, essential_task
 from pathgauge.collector.service import logging
 from pathgauge.collector.service.components import (
     build_queues,
@@ -53,6 +52,7 @@ from pathgauge.collector.service.workers.sending import Sending
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
 from pathgauge.collector.sinks.prometheus.store_metrics import commit_durations
 from pathgauge.collector.store import Purged, Restored, StoreInUseError, Transaction
+from pathgauge.collector.store.essential import EndedError, essential_task
 from pathgauge.collector.store.journal import UNLIMITED
 from pathgauge.collector.store.sqlite.store import SqliteStore
 

@@ -14,9 +14,9 @@ import structlog
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.core.sink import Sink
-from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.service.publications import Arrived, Publications, Stored
 from pathgauge.collector.service.sink_calls import close, publish
+from pathgauge.collector.store.essential import EssentialThread
 
 _log = structlog.get_logger(__name__)
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from pathgauge.collector.essential import essential_task
 from pathgauge.collector.service.workers.channel import ChannelClosedError
 from pathgauge.collector.service.workers.messages import Received, Relay
 from pathgauge.collector.service.workers.scorer_process import ScorerProcess
+from pathgauge.collector.store.essential import essential_task
 from pathgauge.collector.store.outbox import Acknowledged, Outgoing
 
 _log = structlog.get_logger(__name__)

@@ -26,8 +26,8 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluatio
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.own_events import EVALUATION_RESULT, SCOPE
 from pathgauge.collector.core.pipeline_events import Judged
-from pathgauge.collector.essential import EssentialThread
 from pathgauge.collector.sinks.otlp_events.event import Event, events_of, events_of_conversation
+from pathgauge.collector.store.essential import EssentialThread
 
 _log = structlog.get_logger(__name__)
 

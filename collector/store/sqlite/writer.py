@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from pathgauge.collector.essential import EssentialThread
+from pathgauge.collector.store.essential import EssentialThread
 
 _log = structlog.get_logger(__name__)
 
