@@ -28,7 +28,7 @@ def test_the_output_file_has_the_printed_text(run: Run, folder: Path) -> None:
     printed, written = run("rules"), run("rules", "--output", "rules.yml")
     assert (printed.exit_code, written.exit_code, written.stdout) == (0, 0, "")
     assert (folder / "rules.yml").read_text() == printed.stdout
-    assert len(alerts(printed.stdout)) == 39
+    assert len(alerts(printed.stdout)) == 40
 
 
 def test_severities_are_renamed_by_alert_and_by_severity(run: Run) -> None:

@@ -29,6 +29,8 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.core.usage import PipelineUsage
+from pathgauge.collector.receivers.auth.certificate_expiry import CertificateExpiry
+from pathgauge.collector.receivers.auth.tls import ServerTls, TlsPaths
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
 from pathgauge.collector.receivers.kafka.records import Skip
 from pathgauge.collector.service.canary import Canary
@@ -59,6 +61,7 @@ from pathgauge.scorers.authoring.testing import expected_calls, tool_calls
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
+from support.certificates import Authority
 from support.repository import DOCS
 from support.sink_harness import Answer, Seconds, SinkHarness
 
@@ -81,7 +84,7 @@ def documented() -> dict[str, Series]:
     }
 
 
-def exported() -> dict[str, Series]:
+def exported(folder: Path) -> dict[str, Series]:
     """All metric families of a service, by the name that queries use."""
     failure = Criterion("failure", Failure(), 0.5, 0.9, judge="model@template")
     evaluator = Evaluator((failure, Criterion("f1", ToolTrajectoryF1())))
@@ -162,7 +165,10 @@ def exported() -> dict[str, Series]:
     parts = (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges, shadows, agreement)
     for collector in parts:
         sink.registry.register(collector)
-    return series_of(sink.registry) | exported_when_scaled_out()
+    Authority().write_server(folder)
+    tls = ServerTls(TlsPaths(folder / "server.pem", folder / "server.key"))
+    certificates = series_of(CertificateExpiry({"http": tls}))
+    return series_of(sink.registry) | certificates | exported_when_scaled_out()
 
 
 def exported_when_scaled_out() -> dict[str, Series]:
@@ -215,8 +221,8 @@ def series_of(collector: Collector) -> dict[str, Series]:
     }
 
 
-def test_every_series_is_documented_with_its_type_and_labels_and_no_other() -> None:
-    assert documented() == exported()
+def test_every_series_is_documented_with_its_type_and_labels_and_no_other(tmp_path: Path) -> None:
+    assert documented() == exported(tmp_path)
 
 
 def test_all_reasons_are_documented() -> None:
