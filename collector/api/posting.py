@@ -20,6 +20,7 @@ from pathgauge.collector.api.problems import (
     OTHER_TENANT,
     ProblemError,
     answered,
+    checked,
     problem_of,
 )
 from pathgauge.collector.api.query_thread import QueryThread
@@ -59,7 +60,7 @@ class Posting:
 
     async def _take(self, intake: FeedbackIntake, request: Request) -> Response:
         tenant = authorized(self._authorization, request)
-        given = Given.model_validate(await _json_body(request))
+        given = checked(Given, await _json_body(request))
         if tenant is not None and given.tenant not in (None, tenant):
             raise ProblemError(403, OTHER_TENANT)
         owner = (given.tenant or "") if tenant is None else tenant
@@ -70,7 +71,7 @@ class Posting:
         return Response(body, status, _HEADERS, "application/json")
 
 
-async def _json_body(request: Request) -> object:
+async def _json_body(request: Request) -> dict[str, object]:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         named = repr(media_type[:100]) if media_type else "no value"

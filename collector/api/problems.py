@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from http import HTTPStatus
+from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from pathgauge.collector.api.models import Problem
@@ -27,6 +28,8 @@ NOT_A_GAUGE = (
 """The answer of gateways and scorers to everything."""
 _RETRY = {"retry-after": "5"}
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
 
 class ProblemError(Exception):
     """The request cannot be answered."""
@@ -38,7 +41,7 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
 
-EXPECTED = (ProblemError, ValidationError, StoreError)
+EXPECTED = (ProblemError, StoreError)
 """The errors that a request may cause."""
 
 
@@ -66,8 +69,6 @@ def problem_of(error: Exception) -> ProblemError:
     match error:
         case ProblemError():
             return error
-        case ValidationError():
-            return invalid(error)
         case AmbiguousTraceError():
             return ProblemError(409, str(error))
         case QueryTooSlowError():
@@ -75,10 +76,15 @@ def problem_of(error: Exception) -> ProblemError:
     return ProblemError(503, "The store cannot be read now; try again.", _RETRY)
 
 
-def invalid(error: ValidationError) -> ProblemError:
-    """The problem of parameters that are not valid: each with what was expected."""
-    found = "; ".join(
-        ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"])))
-        for one in error.errors(include_url=False, include_input=False, include_context=False)
-    )
-    return ProblemError(422, found)
+def checked(model: type[ModelT], given: Mapping[str, object]) -> ModelT:
+    """The parameters or fields of a request. Raises `ProblemError`, which says of each that is not
+    valid what was expected. Elsewhere, a `ValidationError` is no mistake of a client.
+    """
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        found = "; ".join(
+            ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"])))
+            for one in error.errors(include_url=False, include_input=False, include_context=False)
+        )
+        raise ProblemError(422, found) from error

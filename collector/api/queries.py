@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
-from pathgauge.collector.api.problems import OTHER_TENANT, ProblemError
+from pathgauge.collector.api.problems import OTHER_TENANT, ProblemError, checked
 from pathgauge.collector.api.stored_values import WantedCategory
 from pathgauge.collector.core.documents.quantities import parse_duration
 from pathgauge.collector.core.evaluations.evaluator import Verdict
@@ -225,9 +225,9 @@ class ReferenceQuery(Query):
 
 def read(model: type[QueryT], request: Request, tenant: str | None) -> QueryT:
     """The checked parameters of a request with the token of this tenant; `None`: of a reader.
-    Raises `ValidationError` and `ProblemError`.
+    Raises `ProblemError`.
     """
-    query = model.model_validate(parameters(request))
+    query = checked(model, parameters(request))
     # An answer about the tenant of the token would be taken for one about the other tenant.
     if tenant is not None and (getattr(query, "tenant", None) or tenant) != tenant:
         raise ProblemError(403, OTHER_TENANT)

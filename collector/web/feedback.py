@@ -7,7 +7,6 @@ browser keeps a random name in a cookie: with it, a second click revises the fir
 from __future__ import annotations
 
 import secrets
-from typing import Literal, cast
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +15,7 @@ from starlette.routing import Route
 from pathgauge.collector.api.authorization import Authorization, UnauthorizedError
 from pathgauge.collector.api.feedback import FeedbackIntake
 from pathgauge.collector.api.feedback_models import Given
-from pathgauge.collector.api.problems import EXPECTED, ProblemError, problem_of
+from pathgauge.collector.api.problems import EXPECTED, ProblemError, checked, problem_of
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.web import answers, links
@@ -66,12 +65,15 @@ async def _take(
     rater = request.cookies.get(RATER_COOKIE, "")[:_MAX_RATER_CHARS]
     rater = rater or secrets.token_urlsafe(_RATER_BYTES)
     wanted = request.query_params.get("tenant") if tenant is None else tenant
-    given = Given(
-        trace_id=request.path_params["trace_id"],
-        span_id=request.path_params["span_id"],
-        thumb=cast(Literal["up", "down"], fields.get("thumb")),
-        comment=fields.get("comment") or None,
-        rater=rater,
+    given = checked(
+        Given,
+        {
+            "trace_id": request.path_params["trace_id"],
+            "span_id": request.path_params["span_id"],
+            "thumb": fields.get("thumb"),
+            "comment": fields.get("comment") or None,
+            "rater": rater,
+        },
     )
 
     def take() -> str:

@@ -9,11 +9,9 @@ from http import HTTPStatus
 from itertools import chain
 from typing import get_args
 
-from pydantic import ValidationError
-
-from pathgauge.collector.api import models, problems, reading
+from pathgauge.collector.api import models, reading
 from pathgauge.collector.api.models import Criterion
-from pathgauge.collector.api.problems import ProblemError
+from pathgauge.collector.api.problems import ProblemError, checked
 from pathgauge.collector.api.queries import ResultQuery
 from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evidence.failures import CATEGORIES
@@ -48,8 +46,6 @@ def result_list(visit: Visit) -> Page | Visit:
     found, is_cut = models.Results(results=[], next=None), False
     try:
         found, is_cut = _searched(visit, given)
-    except ValidationError as error:
-        message = problems.invalid(error).detail
     except ProblemError as error:
         if error.status != HTTPStatus.UNPROCESSABLE_ENTITY:
             raise
@@ -93,7 +89,7 @@ _CHOICES: Mapping[str, Mapping[str, str]] = {
 
 def _searched(visit: Visit, given: Mapping[str, str]) -> tuple[models.Results, bool]:
     """Results, and whether the search has ended before the page was full."""
-    query = ResultQuery.model_validate({name: _named(given[name]) for name in given})
+    query = checked(ResultQuery, {name: _named(given[name]) for name in given})
     if visit.resumed is not None:
         query = query.model_copy(update={"cursor": visit.resumed})
     found = reading.results(visit.sources, visit.tenant, query)

@@ -62,5 +62,5 @@ class Page:
 
 View = Callable[[Visit], "Page | Response | Visit"]
 """Finds what a page shows; a `Visit` continues after other queries had their turn. Raises
-`ProblemError`, `ValidationError` and `StoreError`.
+`ProblemError` and `StoreError`.
 """
