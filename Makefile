@@ -18,10 +18,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 # A test that hangs ends the run and shows where its threads stand.
 NO_HANGS := --max-worker-restart=0 -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
-# More workers than cores, because tests wait for other processes, the slow ones half of their time.
-CORES := $(shell getconf _NPROCESSORS_ONLN)
-WORKERS = $$(($(CORES) + 1))
-SLOW_WORKERS = $$(($(CORES) + 2))
+# One worker more than cores, because tests wait for other processes.
+WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 ALL_TESTS := $(BIN)/python -m pytest -m ''
 # Without --no-deps, pip 23 fails with a package that names an extra of another (`google-auth[pyopenssl]`)
 # as soon as that other has a newer release than the lock. A lock names every package, so none is missing.
@@ -43,7 +41,7 @@ test: .venv/.dev  ## the default tests
 
 test-slow: .venv/.dev  ## the slow tests: running services, hostile load, short fault injection, all examples of Hypothesis
 	$(BIN)/python -m pytest -m 'slow or hypothesis' --hypothesis-profile=full \
-	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=$(SLOW_WORKERS) --dist=loadfile --no-loadscope-reorder $(NO_HANGS) $(ARGS)
+	--ignore=tests/e2e --ignore=tests/benchmarks --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(NO_HANGS) $(ARGS)
 
 check: .venv/.dev  ## style, types, layers, complexity and documentation
 	$(BIN)/ruff check .

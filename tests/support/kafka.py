@@ -245,7 +245,9 @@ def _write_settings(
         "transaction.state.log.min.isr": 1,
         "log.retention.check.interval.ms": 500,
         "log.initial.task.delay.ms": 500,
-        "log.segment.delete.delay.ms": 0,
+        # 0 keeps a broker busy that does nothing
+        "log.segment.delete.delay.ms": 500,
+        "background.threads": 2,
         **(_security(secured) if secured else {}),
     }
     file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
