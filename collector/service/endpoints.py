@@ -64,9 +64,8 @@ class Endpoints:
         database: Reading | None,
     ) -> None:
         """`unready` returns the reasons for which the collector accepts no spans, `unhealthy` those
-        for which it never will. Only a gateway
-        has receivers, only a gauge pages for people. `database` opens results that are not in a
-        folder.
+        for which it never will. Only a gateway has receivers, only a gauge pages for people.
+        `database` opens results that are not in a folder.
         """
         self._config = config = limits.config
         self._limits = _limits_of(limits.receivers, engine)

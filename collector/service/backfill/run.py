@@ -86,8 +86,7 @@ class Backfill:
 
     def run(self, judges: Judges | None = None, *, declined: bool = False) -> Report:
         """Score what is left. Without `judges` none is asked; `declined` says that some are
-        configured. Raises `StoreError` and
-        `SourceError`.
+        configured. Raises `StoreError` and `SourceError`.
         """
         began, options, judged = time.monotonic(), self._options, judges is not None
         telemetry, clock = InternalTelemetry(), Clock()
