@@ -113,7 +113,7 @@ clean:  ## remove the virtual environment and every cache
 	rm -rf .venv .venv-oracles dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Why packages are installed: the mark of an earlier installation is there, and older than these files.
+# Why packages are installed. The mark of an earlier installation is older than these files.
 WHEN = $(if $(wildcard $@),again because of $(or $(filter-out .venv/.run,$?),pyproject.toml),only the first time)
 
 # The build requirements are locked and installed first, so that no build fetches unpinned tools.

@@ -3,7 +3,7 @@
 When one ends by an exception, even by `SystemExit`, which Python ignores in threads, the hook of
 the process for exceptions that nobody caught gets an `EndedError`. The service then ends itself, so
 that whoever supervises it starts it again. A third-party function that runs in such a thread should
-be called so that what it raises ends there. The store is the lowest room that has a thread.
+be called so that what it raises ends there. The store is the lowest layer that has threads.
 """
 
 from __future__ import annotations

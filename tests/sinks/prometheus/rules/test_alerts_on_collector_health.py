@@ -77,7 +77,8 @@ def cases() -> list[Case]:
                 ): short.gauge(30 * 86_400, 10 * 86_400)
             },
             {**MAJOR, **WARNING, "server": "http", "file": "cert_file"},
-            "cert_file of the server http of a:9464 is valid for another 9d 22h 27m 0s.",
+            "Time until cert_file of the server http of a:9464 expires: 9d 22h 27m 0s. If it is"
+            " negative, it has expired.",
         ),
         Case(
             "PathgaugeConfigReloadFailed",
