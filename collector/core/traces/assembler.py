@@ -34,18 +34,21 @@ from pathgauge.collector.core.traces.ancestry import is_complete
 from pathgauge.collector.core.traces.completion import (
     Bounds,
     closed_by,
+    is_too_big,
     pause_after_reading,
     quiet_invocations,
 )
+from pathgauge.collector.core.traces.forgotten import LATE, TOO_BIG, TOO_SLOW, ForgottenTraces
+from pathgauge.collector.core.traces.intake import Intake, Record, by_trace
 from pathgauge.collector.core.traces.journal_rows import JournalRows
 from pathgauge.collector.core.traces.memory import Memory
 from pathgauge.collector.core.traces.open_trace import OpenTrace, Recall, TraceKey, TraceSnapshot
+from pathgauge.collector.core.traces.schedule import Schedule
 
 AT_ONCE = 100
 """Maximum number of traces that `expire` returns at once, so that new records do not wait long."""
 AT_ONCE_BYTES = 16 << 20
 """Size of their spans in bytes at which `expire` stops adding traces."""
-_PURGED = "purged"
 _LOADING_SHARE = 0.1
 """Share of loading a trace from the journal in the cost of reading it."""
 
@@ -63,15 +66,14 @@ class Assembler:
         """`may_be_entry` tells whether a span may be an entry agent, without decoding it."""
         self._bounds = bounds
         self._telemetry = telemetry
-        self._may_be_entry = may_be_entry
+        self._intake = Intake(bounds, telemetry, may_be_entry)
         self._has_journal = recall is not None
         self._memory = Memory(bounds, telemetry, may_be_entry, recall)
         self._rows = JournalRows()
         self._traces: dict[TraceKey, OpenTrace] = {}
+        self._schedule = Schedule(self._traces)
         self._retained: OrderedDict[TraceKey, None] = OrderedDict()
-        self._forgotten: OrderedDict[TraceKey, str] = OrderedDict()
-        self._due: list[tuple[float, TraceKey]] = []
-        self._given_up: dict[TraceKey, None] = {}
+        self._forgotten = ForgottenTraces(bounds.max_forgotten)
         self._suspect = 0
 
     @property
@@ -112,7 +114,7 @@ class Assembler:
         """
         if row:
             self._rows.take(row)
-        for key, records in _by_trace(chain(spans, logs)).items():
+        for key, records in by_trace(chain(spans, logs)).items():
             yield from self._add_all(key, records, now, row)
             self._memory.spill_excess()
         if row:
@@ -124,21 +126,18 @@ class Assembler:
         """
         readable: list[Trace] = []
         size = 0
-        while self._due and self._due[0][0] <= now:
+        for trace in self._schedule.due_by(now):
+            found = self._check(trace, now)
+            readable.extend(found)
+            size += sum(len(span.raw) for part in found for span in part.spans)
+            self._memory.spill_excess()
             if len(readable) >= AT_ONCE or size >= AT_ONCE_BYTES:
                 break
-            due, key = heapq.heappop(self._due)
-            trace = self._traces.get(key)
-            if trace is not None and trace.due == due:
-                found = self._check(trace, now)
-                readable.extend(found)
-                size += sum(len(span.raw) for part in found for span in part.spans)
-                self._memory.spill_excess()
         return readable
 
     def deadline(self) -> float | None:
         """The earliest time at which `expire` may have something to do."""
-        return self._due[0][0] if self._due else None
+        return self._schedule.next_due()
 
     def drain(self, now: float) -> list[Trace]:
         """Close all open traces, complete or not."""
@@ -170,15 +169,14 @@ class Assembler:
         """Traces that were forgotten early, or received a record too late. The store must know, so
         that a restart does not open them again. Each is returned once.
         """
-        given_up, self._given_up = list(self._given_up), {}
-        return given_up
+        return self._forgotten.unreported()
 
     def snapshot(self, key: TraceKey) -> TraceSnapshot:
         """The state of a trace to be stored."""
         trace = self._traces.get(key)
         if trace is not None:
             return trace.snapshot()
-        return TraceSnapshot(key, (), 0.0, 0.0, forgotten=self._forgotten.get(key, "late"))
+        return TraceSnapshot(key, (), 0.0, 0.0, forgotten=self._forgotten.reason(key) or LATE)
 
     def snapshots(self) -> Iterator[TraceSnapshot]:
         """The state of all open and retained traces."""
@@ -192,7 +190,7 @@ class Assembler:
         too_old = closed_at is not None and closed_at + self._bounds.late_ttl <= now
         if snapshot.forgotten or too_old:
             self._rows.release(snapshot.rows)
-            self._remember(snapshot.key, snapshot.forgotten or "late")
+            self._forgotten.remember(snapshot.key, snapshot.forgotten or LATE)
             return
         trace = OpenTrace(
             snapshot.key,
@@ -207,7 +205,7 @@ class Assembler:
         self._memory.spill(trace)
         if closed_at is None:
             trace.has_new_entry_agents = True  # perhaps: its records were not looked at
-            self._schedule(trace, snapshot.last + self._bounds.settle)
+            self._schedule.at(trace, snapshot.last + self._bounds.settle)
         else:
             self._retain(trace, closed_at)
 
@@ -236,24 +234,22 @@ class Assembler:
         trace = self._traces.get(key)
         if trace is not None:
             self._count_completed(trace, "too_slow")
-            self._forget(trace, "trace_too_slow")
+            self._forget(trace, TOO_SLOW)
 
     def discard(self, keys: Iterable[TraceKey]) -> None:
         """Purge traces, read or not. Records that still arrive for these ids are dropped."""
         for key in keys:
             trace = self._traces.get(key)
-            if trace is None:
-                self._remember(key, _PURGED)
-            else:
-                self._forget(trace, _PURGED)
-            self._given_up.pop(key, None)
+            if trace is not None:
+                self._drop(trace)
+            self._forgotten.purge(key)
 
     def is_purged(self, key: TraceKey) -> bool:
         """Whether a trace was purged, so that nothing about it may be kept."""
-        return self._forgotten.get(key) == _PURGED
+        return self._forgotten.is_purged(key)
 
     def _add_all(
-        self, key: TraceKey, records: Sequence[Span | LogRecord], now: float, row: int
+        self, key: TraceKey, records: Sequence[Record], now: float, row: int
     ) -> Iterator[Trace]:
         at = 0
         while at < len(records):
@@ -262,69 +258,31 @@ class Assembler:
                 at += 1
                 continue
             size_before = trace.size
-            at, has_grown = self._add_until_too_big(trace, records, at, now)
+            at, has_grown = self._intake.add(trace, records, at, now)
             if has_grown:
                 self._grew(trace, size_before, now, row)
-                if self._too_big(trace):
+                if is_too_big(trace, self._bounds):
                     yield self._cut(trace)
         trace = self._traces.get(key)
         if trace is not None and self._was_loaded_for_nothing(trace):
             self._hold(trace, now)
 
-    def _find(self, key: TraceKey, now: float, item: Span | LogRecord) -> OpenTrace | None:
+    def _find(self, key: TraceKey, now: float, record: Record) -> OpenTrace | None:
         trace = self._traces.get(key)
         if trace is None:
-            reason = self._forgotten.get(key)
+            reason = self._forgotten.reason(key)
             if reason is not None:
-                self._drop(item, reason)
-                if reason == "late" and self._has_journal:
+                self._intake.drop(record, reason)
+                if reason == LATE and self._has_journal:
                     # Other traces may keep its row, and a restart would find the record there.
-                    self._given_up[key] = None
+                    self._forgotten.report(key)
                 return None
             trace = self._traces[key] = OpenTrace(key, now, now)
-            self._schedule(trace, now + self._bounds.settle)
+            self._schedule.at(trace, now + self._bounds.settle)
             self._telemetry.traces_opened.add()
         elif trace.spilled:
             self._memory.load(trace)
         return trace
-
-    def _add_until_too_big(
-        self, trace: OpenTrace, records: Sequence[Span | LogRecord], start: int, now: float
-    ) -> tuple[int, bool]:
-        """Add the records from `start` on. Returns where the rest begins, and whether any record
-        added anything.
-        """
-        has_grown = False
-        for at in range(start, len(records)):
-            if self._add(trace, records[at], now):
-                has_grown = True
-                if self._too_big(trace):
-                    return at + 1, True
-        return len(records), has_grown
-
-    def _add(self, trace: OpenTrace, record: Span | LogRecord, now: float) -> bool:
-        """Whether the record added anything."""
-        if isinstance(record, Span):
-            return self._add_span(trace, record, now)
-        return self._add_log(trace, record, now)
-
-    def _add_span(self, trace: OpenTrace, span: Span, now: float) -> bool:
-        match trace.add_span(span, now, entry_agent=self._may_be_entry(span)):
-            case "added":
-                self._telemetry.spans_assembled.add()
-            case "replaced":
-                self._drop(span, "conflict")
-            case reason:
-                self._drop(span, reason)
-                return False
-        return True
-
-    def _add_log(self, trace: OpenTrace, log: LogRecord, now: float) -> bool:
-        if trace.add_log(log, now) == "duplicate":
-            self._drop(log, "duplicate")
-            return False
-        self._telemetry.logs_assembled.add()
-        return True
 
     def _grew(self, trace: OpenTrace, size_before: int, now: float, row: int) -> None:
         """Update a trace that grew: open it again if it was read, and check it after `settle` at
@@ -341,7 +299,7 @@ class Assembler:
         if trace.is_paused(due) and not trace.has_new_entry_agents:
             due = trace.next_reading
         if trace.due > due:
-            self._schedule(trace, due)
+            self._schedule.at(trace, due)
         if self._has_journal and (not trace.rows or trace.rows[-1] != row):
             trace.rows.append(row)
             self._rows.take(row)
@@ -361,35 +319,19 @@ class Assembler:
         trace.unchanged_since = trace.closed_at
         self._open_again(trace)
         pause = _LOADING_SHARE * pause_after_reading(trace.size, self._bounds)
-        self._schedule(trace, now + max(self._bounds.settle, pause))
-
-    def _drop(self, item: Span | LogRecord, reason: str) -> None:
-        if isinstance(item, Span):
-            self._telemetry.spans_dropped.add(reason)
-        else:
-            self._telemetry.logs_dropped.add(reason)
-
-    def _schedule(self, trace: OpenTrace, due: float) -> None:
-        trace.due = due
-        heapq.heappush(self._due, (due, trace.key))
-
-    def _too_big(self, trace: OpenTrace) -> bool:
-        return (
-            len(trace.spans) > self._bounds.max_trace_spans
-            or trace.size > self._bounds.max_trace_bytes
-        )
+        self._schedule.at(trace, now + max(self._bounds.settle, pause))
 
     def _cut(self, trace: OpenTrace) -> Trace:
         """Close a trace that is too big. Records that still arrive are dropped."""
         is_first = not trace.completed
         self._count_completed(trace, "too_big")
-        self._forget(trace, "trace_too_big")
+        self._forget(trace, TOO_BIG)
         return trace.whole("too_big", truncated=True, is_first=is_first)
 
     def _check(self, trace: OpenTrace, now: float) -> list[Trace]:
         bounds = self._bounds
         if trace.closed_at is not None:
-            self._forget(trace, "late")
+            self._forget(trace, LATE)
             return []
         if trace.unchanged_since is not None:
             self._retain(trace, trace.unchanged_since)
@@ -405,7 +347,7 @@ class Assembler:
         next_check = trace.last + bounds.settle
         if next_check <= now:  # quiet, but incomplete
             next_check = trace.last + bounds.idle
-        self._schedule(trace, min(next_check, trace.first + bounds.max_age))
+        self._schedule.at(trace, min(next_check, trace.first + bounds.max_age))
         return invocations
 
     def _check_paused(self, trace: OpenTrace, now: float) -> list[Trace]:
@@ -420,7 +362,7 @@ class Assembler:
             if due <= now:  # what is not complete by now needs further records
                 trace.has_new_entry_agents = False
                 due = trace.next_reading
-        self._schedule(trace, due)
+        self._schedule.at(trace, due)
         return found
 
     def _close(self, trace: OpenTrace, reason: ClosedBy, now: float) -> Trace:
@@ -438,7 +380,7 @@ class Assembler:
         self._memory.retain(trace)
         trace.closed_at, trace.unchanged_since = closed_at, None
         self._retained[trace.key] = None
-        self._schedule(trace, closed_at + self._bounds.late_ttl)
+        self._schedule.at(trace, closed_at + self._bounds.late_ttl)
 
     def _count_completed(self, trace: OpenTrace, reason: ClosedBy) -> None:
         if not trace.completed:
@@ -450,25 +392,16 @@ class Assembler:
             self._give_up(next(iter(self._retained)))
 
     def _give_up(self, key: TraceKey) -> None:
-        self._forget(self._traces[key], "late")
+        self._forget(self._traces[key], LATE)
         if self._has_journal:
-            self._given_up[key] = None
+            self._forgotten.report(key)
 
     def _forget(self, trace: OpenTrace, reason: str) -> None:
+        self._drop(trace)
+        self._forgotten.remember(trace.key, reason)
+
+    def _drop(self, trace: OpenTrace) -> None:
         del self._traces[trace.key]
         self._memory.forget(trace, retained=trace.key in self._retained)
         self._rows.release(trace.rows)
         self._retained.pop(trace.key, None)
-        self._remember(trace.key, reason)
-
-    def _remember(self, key: TraceKey, reason: str) -> None:
-        self._forgotten[key] = reason
-        if len(self._forgotten) > self._bounds.max_forgotten:
-            self._forgotten.popitem(last=False)
-
-
-def _by_trace(records: Iterable[Span | LogRecord]) -> dict[TraceKey, list[Span | LogRecord]]:
-    found: dict[TraceKey, list[Span | LogRecord]] = {}
-    for record in records:
-        found.setdefault((record.tenant, record.trace_id), []).append(record)
-    return found

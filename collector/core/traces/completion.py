@@ -59,6 +59,11 @@ def pause_after_reading(size: int, bounds: Bounds) -> float:
     return min(bounds.late_ttl, size / REREADING_BYTES_PER_S)
 
 
+def is_too_big(trace: OpenTrace, bounds: Bounds) -> bool:
+    """Whether a trace exceeds its limits, so that it is closed at once."""
+    return len(trace.spans) > bounds.max_trace_spans or trace.size > bounds.max_trace_bytes
+
+
 def closed_by(trace: OpenTrace, bounds: Bounds, now: float) -> ClosedBy | None:
     """Why the trace can be read at `now`; `None` while it must wait."""
     if now >= trace.last + bounds.settle and is_complete(trace.spans):
