@@ -18,10 +18,9 @@ once, either as scored or as skipped with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
-from pathgauge.collector.core.evaluations.accounting import count_unreadable
 from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
@@ -32,7 +31,7 @@ from pathgauge.collector.core.feedback.reading import FeedbackReader
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations import DEFAULT_KEYS
 from pathgauge.collector.core.invocations.dialects import Registry
-from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
+from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.pipeline_events import (
     Changes,
@@ -40,22 +39,21 @@ from pathgauge.collector.core.pipeline_events import (
     ForwardedTurn,
     PipelineEvent,
     StoredTrace,
-    Withdrawn,
 )
-from pathgauge.collector.core.published import PublishedTrace, PublishedTraces
-from pathgauge.collector.core.reading_budget import CpuClock, TooSlowError
+from pathgauge.collector.core.published import PublishedTraces
+from pathgauge.collector.core.reading_budget import CpuClock
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.scoring import Scoring, WhetherJudged
 from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.sessions.sessions import Sessions
 from pathgauge.collector.core.sessions.stored_session import StoredSession
 from pathgauge.collector.core.sessions.tracking import SessionTracking
-from pathgauge.collector.core.trace_reading import Found, TraceReader
+from pathgauge.collector.core.trace_evaluation import TraceEvaluation
+from pathgauge.collector.core.trace_reading import TraceReader
 from pathgauge.collector.core.traces import Assembler, Bounds, Recall, TraceKey
 from pathgauge.collector.core.traces.explain import Waiting, explain
 from pathgauge.collector.core.turns import Turns
 from pathgauge.collector.core.usage import PipelineUsage
-from pathgauge.scorers.types import Invocation
 
 
 class Pipeline:
@@ -107,7 +105,7 @@ class Pipeline:
             shadow,
             judging_in_shadow=judging_in_shadow,
         )
-        self._reader = TraceReader(
+        reader = TraceReader(
             registry,
             telemetry,
             scenario_keys,
@@ -115,7 +113,7 @@ class Pipeline:
             max_cpu_s=self._bounds.max_reading_cpu,
             cpu_clock=cpu_clock,
         )
-        self.records = self._reader.records
+        self.records = reader.records
         """What is known of the telemetry of each agent version."""
         self._published = PublishedTraces(self._bounds)
         self._changed: dict[TraceKey, None] = {}
@@ -129,6 +127,15 @@ class Pipeline:
             references=references,
             telemetry=telemetry,
             on_change=self._note_change,
+        )
+        self._evaluation = TraceEvaluation(
+            reader,
+            turns=self._turns,
+            scoring=self._scoring,
+            published=self._published,
+            telemetry=telemetry,
+            on_change=self._note_change,
+            on_too_slow=self._assembler.abandon,
         )
         self._sessions = SessionTracking(
             Sessions(session_bounds, max_conversation_bytes // 2),
@@ -158,7 +165,7 @@ class Pipeline:
         logs, answers = self._feedback.of_logs(tuple(logs))
         answers += self._feedback.of_spans(spans)
         given = list(self._given(answers))
-        events = self._read_all(self._assembler.feed(spans, logs, now, row), now)
+        events = self._evaluation.each(self._assembler.feed(spans, logs, now, row), now)
         return [*given, *self._sessions.follow(events, now)]
 
     def feed_turn(self, turn: ForwardedTurn, now: float, row: int = 0) -> list[PipelineEvent]:
@@ -178,7 +185,7 @@ class Pipeline:
     def expire(self, now: float) -> list[PipelineEvent]:
         """Process everything that became ready by `now`: quiet traces, idle conversations."""
         ended = self._sessions.expire(now)  # before the turns that arrive now open them again
-        events = self._read_all(self._assembler.expire(now), now)
+        events = self._evaluation.each(self._assembler.expire(now), now)
         events += self._turns.expire(now)
         self._published.expire(now)
         return [*ended, *self._sessions.follow(events, now), *self._sessions.expire(now)]
@@ -209,7 +216,7 @@ class Pipeline:
         """Read all open traces at once, complete or not. All are read before the first is scored,
         so that their order does not matter.
         """
-        events = self._score_all(list(self._readings(self._assembler.drain(now), now)), now)
+        events = self._evaluation.together(self._assembler.drain(now), now)
         return self._sessions.follow(events, now)
 
     def finish_conversations(self) -> list[PipelineEvent]:
@@ -229,71 +236,6 @@ class Pipeline:
                 self._telemetry.feedback_dropped.add("purged")
             else:
                 yield FeedbackGiven(answer)
-
-    def _read_all(self, traces: Iterable[Trace], now: float) -> list[PipelineEvent]:
-        """Read and score one trace after the other, so that the result does not depend on which of
-        them became ready together.
-        """
-        return self._score_all(self._readings(traces, now), now)
-
-    def _readings(self, traces: Iterable[Trace], now: float) -> Iterator[tuple[Trace, Found]]:
-        for trace, found in self._reader.read(traces, self._scoring.extras, now):
-            key = trace.tenant, trace.trace_id
-            self._note_change(key)
-            if isinstance(found, TooSlowError):
-                self._assembler.abandon(key)
-            yield trace, found
-
-    def _score_all(self, traces: Iterable[tuple[Trace, Found]], now: float) -> list[PipelineEvent]:
-        events: list[PipelineEvent] = []
-        for trace, found in traces:
-            if isinstance(found, BaseException):
-                events.append(count_unreadable(trace.trace_id, found, self._telemetry))
-                continue
-            try:
-                events.extend(self._score(trace, list(map(self.records.settled, found)), now))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # as when reading
-                events.append(count_unreadable(trace.trace_id, error, self._telemetry))
-        # Turns that were read together renumber their conversation once.
-        return events + self._turns.evaluate_due(now)
-
-    def _score(
-        self, trace: Trace, invocations: Sequence[Invocation], now: float
-    ) -> Iterator[PipelineEvent]:
-        key = trace.tenant, trace.trace_id
-        if not invocations and self._published.get(key) is None:
-            self._telemetry.traces_skipped.add("no_agent_spans" if trace.spans else "no_spans")
-            return
-        published = self._published.read(key, now)
-        entry_agents = {invocation.span_id for invocation in invocations}
-        yield from self._withdraw(trace, published, entry_agents)
-        for invocation in invocations:
-            yield from self._evaluate(invocation, trace, published, now)
-
-    def _withdraw(
-        self, trace: Trace, published: PublishedTrace, entry_agents: Set[str]
-    ) -> Iterator[Withdrawn]:
-        """Withdraw evaluations of spans that are now enclosed by a larger invocation."""
-        present = {span.span_id for span in trace.spans}
-        for span_id in present & published.fingerprints.keys() - entry_agents:
-            key = trace.tenant, trace.trace_id, span_id
-            self._turns.withdraw(key, published)
-            del published.fingerprints[span_id]
-            self._scoring.withdraw(key)
-            self._telemetry.withdrawn.add()
-            yield Withdrawn(key)
-
-    def _evaluate(
-        self, invocation: Invocation, trace: Trace, published: PublishedTrace, now: float
-    ) -> Iterator[Evaluation]:
-        if published.has(invocation):
-            return
-        match = self._turns.match(invocation, trace.closed_by, published, now)
-        if match is not None:
-            revision = published.add(invocation)
-            yield self._scoring.evaluate(invocation, match, trace.closed_by, revision)
 
     def _note_change(self, key: TraceKey) -> None:
         self._changed[key] = None
