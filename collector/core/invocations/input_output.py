@@ -41,9 +41,7 @@ class Step(NamedTuple):
     @property
     def run(self) -> str | None:
         """The span id of the agent that made the call; `None` outside of any agent."""
-        if self.node.agent:
-            return self.node.agent.span.span_id
-        return None
+        return self.node.run
 
 
 class Dialogue:

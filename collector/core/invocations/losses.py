@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pathgauge.collector.core.invocations.call_kinds import call_kind
+from pathgauge.collector.core.invocations.dialect_hooks import function_naming
 from pathgauge.collector.core.invocations.dialects.field_paths import first
 from pathgauge.collector.core.invocations.errors import error_of
 from pathgauge.collector.core.invocations.gaps import UNREADABLE, hides_tools
@@ -33,7 +35,6 @@ from pathgauge.collector.core.invocations.messages.values import as_text
 from pathgauge.collector.core.invocations.model_calls import stated_total
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.reading import Record
-from pathgauge.collector.core.invocations.tool_calls import call_kind, function_naming
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.scorers.types import Flag, Invocation, ModelCall, ToolCall
 

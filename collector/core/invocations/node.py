@@ -111,6 +111,13 @@ class Node:
         return self._entry_agent or (self if self.kind in _AGENTS else None)
 
     @property
+    def run(self) -> str | None:
+        """The span id of the agent whose work this is; `None` outside of any agent."""
+        if self.agent is not None:
+            return self.agent.span.span_id
+        return None
+
+    @property
     def is_step(self) -> bool:
         """Whether its position decides what it represents."""
         return self.kind in _STEPS

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from pathgauge.collector.core.invocations.call_kinds import call_kind
 from pathgauge.collector.core.invocations.input_output import Step
 from pathgauge.collector.core.invocations.messages.message import asked_calls
 from pathgauge.collector.core.invocations.node import Node
-from pathgauge.collector.core.invocations.tool_calls import call_kind
 
 
 def side_agents(agents: Sequence[Node], steps: Sequence[Step], tools: Sequence[Node]) -> set[str]:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from pathgauge.collector.core.invocations.dialect_hooks import function_naming
 from pathgauge.collector.core.invocations.dialects.field_paths import first, value_at
 from pathgauge.collector.core.invocations.input_output import Step
 from pathgauge.collector.core.invocations.messages.tool_definitions import schemas
 from pathgauge.collector.core.invocations.node import Node
-from pathgauge.collector.core.invocations.tool_calls import function_naming
 from pathgauge.scorers.types import Json, ToolCall
 
 _Schemas = Mapping[str, Json]
