@@ -8,10 +8,11 @@ count for the trajectory and the tokens, but not for the answer.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pathgauge.collector.core.invocations import scenario, session_end
+from pathgauge.collector.core.invocations.defects import defects
 from pathgauge.collector.core.invocations.dialects import Fields, Registry
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, first
 from pathgauge.collector.core.invocations.errors import error_of, error_type
@@ -19,7 +20,7 @@ from pathgauge.collector.core.invocations.gaps import Gaps
 from pathgauge.collector.core.invocations.grouping import Group, groups
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
 from pathgauge.collector.core.invocations.losses import Losses, Orphans, lacking_models
-from pathgauge.collector.core.invocations.messages.values import REDACTION_MARKS, as_id
+from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.invocations.model_calls import (
     is_last_of_several,
     model_call,
@@ -30,6 +31,7 @@ from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.reading import Reading, shown_by
 from pathgauge.collector.core.invocations.side_agents import side_agents
 from pathgauge.collector.core.invocations.span_records import span_records
+from pathgauge.collector.core.invocations.sub_agents import sub_agents
 from pathgauge.collector.core.invocations.tool_calls import tool_calls
 from pathgauge.collector.core.invocations.tool_schemas import tool_schemas
 from pathgauge.collector.core.invocations.tree import Tree
@@ -39,10 +41,9 @@ from pathgauge.collector.core.invocations.unknown_framework import (
     without_template,
 )
 from pathgauge.collector.core.invocations.usage import own_usage
-from pathgauge.collector.core.invocations.written_calls import ONE_OF_SEVERAL
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.scorers.authoring.extras import NO_EXTRAS, Extras, SpanRecord
-from pathgauge.scorers.types import AgentRun, Flag, Invocation, ModelCall, ToolCall, total_tokens
+from pathgauge.scorers.types import Flag, Invocation, ModelCall, total_tokens
 
 
 def read(
@@ -133,20 +134,21 @@ class _Reader:
             user_input = without_template(user_input)
         elif final_response is None and gaps.outputs_recorded():
             final_response = "" if gaps.answer_left_out(self.flags) else None
-        found = scenario.find(
-            self.group.entry, self.group.nodes, self._member_logs(), self.scenario_keys
-        )
+        logs = self._member_logs()
+        found = scenario.find(self.group.entry, self.group.nodes, logs, self.scenario_keys)
         if found.conflict:
             self.flags.add("scenario_conflict")
         turn, run_id = scenario.turn_and_run(found.scenario_id, spans, self.group.nodes)
-        ended = session_end.find(self.group.entry, self.group.nodes, self._member_logs())
+        ended = session_end.find(self.group.entry, self.group.nodes, logs)
         stated = list(map(self._model_call, self.steps))
         usage = own_usage(stated, self.steps, self.tools, self.flags)
         input_tokens, output_tokens = self._tokens(usage.to_sum)
         failed = self._failed_node() or self._unanswered_model_call(final_response)
         start_ns, end_ns = self.group.times()
         doubts = gaps.flag(self.flags, calls, user_input, final_response, failed=failed is not None)
-        self._flag_defects()
+        self.flags.update(defects(self.group, self.agents, logs))
+        if self.trace.truncated:
+            self.flags.add("dropped_spans")
         answer = final_response if failed is None else None
         losses = Losses(
             self.dialogue, self.agents, self.top_steps, calls, usage.models, self.flags, answer
@@ -169,7 +171,17 @@ class _Reader:
             turn=turn,
             user_input=user_input,
             tool_calls=calls,
-            sub_agents=tuple(self._sub_agents(agent, user_input, calls)),
+            sub_agents=tuple(
+                sub_agents(
+                    self.group,
+                    self.agents,
+                    self.top_agents,
+                    self.dialogue,
+                    main=agent,
+                    user_input=user_input,
+                    calls=calls,
+                )
+            ),
             model_calls=usage.models,
             final_response=final_response,
             error=failed is not None,
@@ -308,68 +320,6 @@ class _Reader:
             return sums
         agents = self.top_agents or self._answering_agents()
         return total_tokens([stated_total(node) for node in agents])
-
-    def _sub_agents(
-        self, main: str | None, user_input: str | None, calls: Iterable[ToolCall]
-    ) -> Iterator[AgentRun]:
-        """All agent runs except those of the main agent, which may get control back. After a
-        handoff, an agent answers the user.
-        """
-        handed_over = any(call.kind == "handoff" for call in calls)
-        main_run = next((node for node in self.top_agents if node.name == main), None)
-        top_agents = set(map(id, self.top_agents))
-        own_steps: dict[int, list[Step]] = defaultdict(list)
-        for step in self.steps:
-            own_steps[id(step.node.agent)].append(step)
-        for node in self.agents:
-            if node.name in (main, None) and not self.group.by_sub_agent(node):
-                continue  # without a name it is the work of the agent or workflow above
-            above = node.agent_run() or main_run
-            steps = own_steps[id(node)]
-            by_handoff = handed_over and id(node) in top_agents
-            asked = user_input if by_handoff else self.dialogue.asked(node, steps)
-            error = error_of(node)
-            yield AgentRun(
-                span_id=node.span.span_id,
-                agent=node.name,
-                parent=above.name if above else main,
-                parent_run=above.span.span_id if above else None,
-                via="handoff" if by_handoff else "agent",
-                user_input=asked,
-                final_response=self.dialogue.answered([node], steps),
-                error=error,
-                error_type=_error_type(node, error),
-                start_ns=node.span.start_ns,
-                end_ns=node.span.end_ns,
-            )
-
-    def _flag_defects(self) -> None:
-        """Flag what is wrong with the telemetry, except what it lacks."""
-        entry = self.group.entry.span
-        spans = [span for node in self.group.nodes if node.kind != "other" for span in node.spans]
-        is_one_of_several = any(ONE_OF_SEVERAL in span.attributes for span in spans)
-        if is_one_of_several or any(node.own_spans != node.spans for node in self.agents):
-            self.flags.add("llm_detail_unreliable")
-        if any(span.dropped_attributes for span in spans):
-            self.flags.add("dropped_attributes")
-        if self._is_redacted(spans):
-            self.flags.add("redacted")
-        if self.trace.truncated:
-            self.flags.add("dropped_spans")
-        if entry.end_ns < entry.start_ns:
-            self.flags.add("clock_skew")
-
-    def _is_redacted(self, spans: Iterable[Span]) -> bool:
-        records = (spans, self._member_logs())
-        return any(
-            not record.attributes.keys().isdisjoint(REDACTION_MARKS)
-            for some in records
-            for record in some
-        )
-
-
-def _error_type(node: Node, error: str | None) -> str | None:
-    return None if error is None else error_type(node)
 
 
 def _is_tool(node: Node) -> bool:
