@@ -48,7 +48,8 @@ def serve(
         from pathgauge.collector.service.memory.limits import read_limits
         from pathgauge.collector.service.memory.saving import save_memory
         from pathgauge.collector.service.process_end import end_process
-        from pathgauge.collector.service.service import Service, run
+        from pathgauge.collector.service.run import run
+        from pathgauge.collector.service.service import Service
 
         save_memory(read_limits())
         with operator_errors():

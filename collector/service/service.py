@@ -1,5 +1,4 @@
-"""The running collector: starts and stops the engine and the servers, and handles reloads and
-signals.
+"""The running collector: starts and stops the engine and the servers, and handles reloads.
 
 A reload applies criteria, references, the baselines of regressions and the limits on series. All
 other changes of the configuration need a restart. If a reload fails, the last good configuration
@@ -9,13 +8,9 @@ stays active, the log gives the reason, and `pathgauge_config_last_reload_succes
 from __future__ import annotations
 
 import asyncio
-import signal
-import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import structlog
 
@@ -25,18 +20,13 @@ from pathgauge.collector.config.active import ActiveConfig, fingerprint, resolve
 from pathgauge.collector.core.documents import ConfigError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.receivers.auth.access import load_access
-from pathgauge.collector.service import early_signals
 from pathgauge.collector.service.canary import MAX_DELAY_S, Canary
 from pathgauge.collector.service.cluster.roles import ALL, Role
 from pathgauge.collector.service.embedded import EmbeddedEngine
 from pathgauge.collector.service.endpoints import Endpoints
 from pathgauge.collector.service.engine import RELOADED, Engine
-from pathgauge.collector.service.file_limit import raise_file_limit
-from pathgauge.collector.service.memory.saving import MAX_POOL_THREADS
-from pathgauge.collector.service.part_endings import ENDED, ending_in_loop, ending_in_thread
-from pathgauge.collector.service.process_end import FAILED, end_process
+from pathgauge.collector.service.part_endings import ENDED
 from pathgauge.collector.service.process_limits import fit_to_process
-from pathgauge.collector.service.process_tuning import starting, tune
 from pathgauge.collector.service.workers.fleet import Fleet
 from pathgauge.collector.store.essential import EndedError, essential_task
 from pathgauge.collector.store.queries.reading import Reading
@@ -296,62 +286,3 @@ def _fixed_sections(config: Config) -> dict[str, object]:
         "exporters": exporters,
         "shadow.budget": budget,
     }
-
-
-async def run(
-    service: Service, beside: Callable[[Service], Coroutine[None, None, None]] | None = None
-) -> None:
-    """Serve until SIGTERM or SIGINT, then drain. SIGHUP reloads, one that was held too. Raises
-    OSError when an endpoint is unavailable.
-
-    If a part that the service needs ends, the process ends with status 1, after a drain as far as
-    that is possible. `beside` runs while the service serves, and is cancelled before the drain. If
-    it ends first, the service stops. Its exception is raised here after the drain.
-    """
-    loop = asyncio.get_running_loop()
-    stopping = asyncio.Event()
-    reloads: set[asyncio.Task[bool]] = set()
-
-    def reload() -> None:
-        task = loop.create_task(service.reload())
-        reloads.add(task)
-        task.add_done_callback(reloads.discard)
-
-    raise_file_limit(service.max_connections)
-    loop.set_default_executor(ThreadPoolExecutor(MAX_POOL_THREADS, "helper"))
-
-    def ended(error: EndedError) -> None:
-        service.ended(error)
-        loop.call_soon_threadsafe(stopping.set)
-
-    loop.set_exception_handler(ending_in_loop(ended))
-    threading.excepthook = ending_in_thread(ended)
-    loop.add_signal_handler(signal.SIGTERM, stopping.set)
-    loop.add_signal_handler(signal.SIGINT, stopping.set)
-    loop.add_signal_handler(signal.SIGHUP, reload)
-    with starting():
-        await service.start()
-    early_signals.release()
-    tune(answers=service.answers)
-    companion = loop.create_task(beside(service) if beside else stopping.wait())
-    companion.add_done_callback(lambda _: stopping.set())
-    await stopping.wait()
-    _log.info("stopping")
-    companion.cancel()
-    await asyncio.wait([companion])
-    if service.failures:
-        await _end(service)
-    await service.stop()
-    _log.info("stopped", **service.totals)
-    if not companion.cancelled():
-        companion.result()
-
-
-async def _end(service: Service) -> NoReturn:
-    """Drain as far as possible, and end the process. What is left of it may wait for ever for the
-    part that has ended.
-    """
-    with suppress(Exception):
-        async with asyncio.timeout(DRAIN_S):
-            await service.stop()
-    end_process(FAILED)

@@ -18,7 +18,8 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from pathgauge.collector import config
-from pathgauge.collector.service.service import Service, run
+from pathgauge.collector.service.run import run
+from pathgauge.collector.service.service import Service
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 from support.running import FREE_PORTS, PATIENCE_S
 from support.turns import otlp, script, turn

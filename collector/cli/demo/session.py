@@ -17,7 +17,8 @@ from pathgauge.collector import config
 from pathgauge.collector.cli.demo.table import render
 from pathgauge.collector.cli.demo.traffic import run_agents
 from pathgauge.collector.config import Config
-from pathgauge.collector.service.service import Service, run
+from pathgauge.collector.service.run import run
+from pathgauge.collector.service.service import Service
 
 CONFIG = Path(__file__).with_name("pathgauge.yaml")
 HOST = "127.0.0.1"
