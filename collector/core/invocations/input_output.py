@@ -37,11 +37,8 @@ class Step(NamedTuple):
 
     node: Node
     content: ModelContent
-
-    @property
-    def run(self) -> str | None:
-        """The span id of the agent that made the call; `None` outside of any agent."""
-        return self.node.run
+    run: str | None
+    """The span id of the agent that made the call; `None` outside of any agent."""
 
 
 class Dialogue:
@@ -57,9 +54,9 @@ class Dialogue:
         self._flags = flags
         models = [node for node in nodes if node.kind == "model"]
         self._models_below = Counter(id(node.parent) for node in models)
-        self.steps = [Step(node, self._content(node)) for node in models]
+        self.steps = list(map(self._step, models))
         _link(self.steps)
-        self.rounds = [Step(node, self._content(node)) for node in nodes if node.kind == "tools"]
+        self.rounds = [self._step(node) for node in nodes if node.kind == "tools"]
         """The spans that execute several tool calls, with the results as their output."""
 
     def asked(
@@ -137,6 +134,9 @@ class Dialogue:
         if step is None or step.kind != "other" or not step.fields.step_input:
             return None
         return last_user_text(self._messages(step, step.fields.step_input, "user"))
+
+    def _step(self, node: Node) -> Step:
+        return Step(node, self._content(node), node.run)
 
     def _content(self, node: Node) -> ModelContent:
         step = self._step_around(node)

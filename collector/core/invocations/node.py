@@ -42,6 +42,7 @@ class Node:
         "agent",
         "called",
         "classified",
+        "dialect",
         "dialects",
         "fields",
         "is_unknown",
@@ -67,6 +68,8 @@ class Node:
         """The kind at this position in the tree."""
         self.dialects = dialects
         """The dialects that match its spans. The first is that of the outer span."""
+        self.dialect = dialects[0] if dialects else None
+        """The dialect that made the span."""
         self.is_unknown = _has_unknown(dialects)
         """Whether a span of it was read without a dialect that understands it."""
         self.plan = plan
@@ -91,17 +94,11 @@ class Node:
         self._call_id: tuple[int, Any] = 0, None
         """Number of spans that were searched for a call id, and the value found."""
 
-    @property
-    def dialect(self) -> Dialect | None:
-        """The dialect that made the span."""
-        if self.dialects:
-            return self.dialects[0]
-        return None
-
     def describe_also(self, spans: Iterable[Span], dialects: tuple[Dialect, ...] = ()) -> None:
         """Add inner spans that describe the same thing, with their dialects."""
         self.spans.extend(spans)
         self.dialects = tuple(dict.fromkeys(self.dialects + dialects))
+        self.dialect = self.dialects[0] if self.dialects else None
         self.is_unknown = _has_unknown(self.dialects)
         self.fields = self.plan.fields
 
