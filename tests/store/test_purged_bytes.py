@@ -145,8 +145,8 @@ def test_no_page_keeps_what_was_deleted_from_it(seed: int, tmp_path: Path) -> No
             live.append(f"<{chosen.getrandbits(96):024x}>")
             connection.execute(
                 "INSERT INTO results (tenant, trace_id, span_id, revision, at, agent, scenario,"
-                " body, crc) VALUES ('', ?1, ?1, 0, ?2, ?1, ?1, ?1, 0)",
-                (live[-1], chosen.random()),
+                " body, crc) VALUES ('', :text, :text, 0, :at, :text, :text, :text, 0)",
+                {"text": live[-1], "at": chosen.random()},
             )
         for _ in range(deleted):
             place = chosen.randrange(len(live))
