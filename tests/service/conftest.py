@@ -9,7 +9,8 @@ import pytest
 from support.shapes import SERVERS
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _servers() -> Iterator[None]:
+    """In a minute without a test, a broker uses as much CPU time as its start does."""
     with SERVERS:
         yield

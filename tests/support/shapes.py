@@ -114,8 +114,8 @@ class Shape:
 
 
 class Servers:
-    """A broker and a database for all clusters of a process of pytest, which take as long to start
-    as a cluster. Whoever enters this stops them at the end.
+    """A broker and a database for several clusters, which take as long to start as a cluster.
+    Whoever enters this stops them at the end.
     """
 
     def __init__(self) -> None:
