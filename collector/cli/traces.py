@@ -151,8 +151,9 @@ def score(
 
     from pathgauge.collector.cli.output.progress import shown_progress
     from pathgauge.collector.cli.output.report import print_reasons
-    from pathgauge.collector.config.active import for_gate, missing_references, resolve
+    from pathgauge.collector.config.active import for_gate, resolve
     from pathgauge.collector.config.dialect_tables import dialects_of
+    from pathgauge.collector.config.doubts import missing_references
     from pathgauge.collector.offline.coverage import references_of, required_scenarios
     from pathgauge.collector.offline.gate import Requirements, judge
     from pathgauge.collector.offline.replay import replay

@@ -7,7 +7,7 @@ The service calls `resolve` again when `fingerprint` has changed. When `resolve`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -19,10 +19,12 @@ from pathgauge.collector.config import (
     load,
     reference_files,
 )
-from pathgauge.collector.config.criteria import Location, objectives
-from pathgauge.collector.config.criteria.judges import repeated_samples, with_judge_labels
+from pathgauge.collector.config.criteria import Location
+from pathgauge.collector.config.criteria.judges import with_judge_labels
+from pathgauge.collector.config.criteria.overrides import Overrides, overrides_of
+from pathgauge.collector.config.doubts import doubts, empty_file
 from pathgauge.collector.config.drifting import Drift
-from pathgauge.collector.config.pricing import as_option, missing_prices
+from pathgauge.collector.config.pricing import as_option
 from pathgauge.collector.config.reference_files import Fingerprint, PatternProblem
 from pathgauge.collector.config.shadowing import (
     Shadow as ShadowSection,
@@ -42,13 +44,9 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.shadow import Shadow
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.references.formats import Entry, refuse_duplicates
-from pathgauge.scorers.authoring.extras import extras_of
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.judges.model_client.settings import Settings
 from pathgauge.scorers.types import Json, Reference
-
-_Overrides = dict[str, tuple[Criterion, ...]]
-"""The criteria of scenarios that override the common ones."""
 
 GATE_CRITERIA: Mapping[str, Json] = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
 """The default criteria of ADK's own gate."""
@@ -87,9 +85,9 @@ def resolve(config: Config, more_references: Iterable[Reference] = ()) -> Active
     if added:
         with problems:
             refuse_duplicates(entries)
-    overrides: _Overrides = {}
+    overrides: Overrides = {}
     with problems:
-        overrides = _overrides(config, entries, common)
+        overrides = overrides_of(config, entries, common)
     settings = config.judge.settings(config.folder) if config.judge is not None else None
     if settings is not None:
         problems.add(_unknown_providers(config, settings, chain(common, *overrides.values())))
@@ -107,14 +105,9 @@ def resolve(config: Config, more_references: Iterable[Reference] = ()) -> Active
         match_user_input=config.scenario.match_user_input,
     )
     warnings = (
-        *_empty_file(config),
+        *empty_file(config),
         *loaded.warnings,
-        *missing_references(common, entries),
-        *_missing_judge(config, evaluator),
-        *_removed_attributes(config, evaluator),
-        *missing_prices(chain(evaluator.criteria, *evaluator.overrides.values())),
-        *repeated_samples(chain(evaluator.criteria, *evaluator.overrides.values())),
-        *_objective_warnings(config, evaluator, entries),
+        *doubts(config, evaluator, entries),
     )
     active = ActiveConfig(
         evaluator,
@@ -198,53 +191,6 @@ def fingerprint(config: Config) -> Fingerprint:
     return reference_files.fingerprint((*config.references, *shadow), config.folder)
 
 
-def _overrides(config: Config, entries: Iterable[Entry], common: Iterable[Criterion]) -> _Overrides:
-    found: _Overrides = {}
-    problems = Problems()
-    for entry in entries:
-        with problems:
-            if entry.reference.criteria:
-                own = _criteria_of(entry, config, common)
-                found[entry.reference.scenario_id] = own
-    problems.report()
-    return found
-
-
-def _criteria_of(
-    entry: Entry, config: Config, common: Iterable[Criterion]
-) -> tuple[Criterion, ...]:
-    """The common criteria in their order, with those that the scenario overrides built again.
-    Problems are located in the scenario.
-    """
-    own = entry.reference.criteria
-    merged = criteria.merge(config.criteria, own)
-    location = Location(entry.document, (*entry.path, "criteria"))
-    built = criteria.build(merged, location, changed=own, prices=as_option(config.prices))
-    by_name = {
-        criterion.name: criterion for criterion in common if own.get(criterion.name) is not False
-    }
-    rebuilt = {criterion.name: criterion for criterion in built}
-    _refuse_own_aggregates(own, (by_name, rebuilt), location)
-    return tuple((by_name | rebuilt).values())
-
-
-def _refuse_own_aggregates(
-    own: Iterable[str], criteria_by_name: Iterable[Mapping[str, Criterion]], location: Location
-) -> None:
-    """A criterion over several scenarios is the same in all of them."""
-    problems = Problems()
-    overridden = [by_name[name] for name in own for by_name in criteria_by_name if name in by_name]
-    for criterion in overridden:
-        if criterion.aggregation is not None and criterion.aggregation.over != "scenario":
-            text = (
-                f"found an override of a criterion with over: {criterion.aggregation.over},"
-                " expected none, or false to leave this scenario out"
-            )
-            problems.found.append(location.problem((criterion.name,), text, of_key=True))
-    problems.found = list(dict.fromkeys(problems.found))
-    problems.report()
-
-
 def _with_interval(reference: Reference, interval: float | None) -> Reference:
     """The reference with the common expected interval, unless it has its own."""
     if reference.expected_interval is not None:
@@ -259,17 +205,8 @@ def _pattern_problem(config: Config) -> PatternProblem | None:
     return lambda index, text: config.problem(("references", index), text)
 
 
-def _empty_file(config: Config) -> Iterator[str]:
-    if config.is_empty_file:
-        text = (
-            "found an empty file, so every key has its default; a small configuration is"
-            " {references: [references/*.yaml], criteria: {tool_trajectory_f1: 0.8}}"
-        )
-        yield str(config.problem((), text))
-
-
 def _never_scored(
-    config: Config, common: Iterable[Criterion], overrides: _Overrides
+    config: Config, common: Iterable[Criterion], overrides: Overrides
 ) -> Iterator[Problem]:
     """Criteria that lack an option without which there is no score, in every scenario."""
     given = {
@@ -301,50 +238,3 @@ def _unknown_providers(
                 f" {', '.join(settings.providers)}"
             )
             yield config.problem(("criteria", name), text)
-
-
-def missing_references(common: Iterable[Criterion], references: Sized) -> Iterator[str]:
-    """A warning about criteria that need references, if there are none."""
-    names = [criterion.name for criterion in common if criterion.scorer.needs_reference]
-    if names and not len(references):
-        yield f"there are no references, which these criteria need: {', '.join(names)}"
-
-
-def _missing_judge(config: Config, evaluator: Evaluator) -> Iterator[str]:
-    every = chain(evaluator.criteria, *evaluator.overrides.values())
-    names = dict.fromkeys(criterion.name for criterion in every if asks_model(criterion.scorer))
-    if names and config.judge is None:
-        yield (
-            "no judge is configured, so these criteria that ask a model are not evaluated:"
-            f" {', '.join(names)}"
-        )
-
-
-def _removed_attributes(config: Config, evaluator: Evaluator) -> Iterator[str]:
-    redaction = config.redaction
-    if redaction is None:
-        return
-    contents = (redaction.content, *(own.content for own in redaction.tenants.values()))
-    if False not in contents:
-        return
-    every = chain(evaluator.criteria, *evaluator.overrides.values())
-    names = dict.fromkeys(one.name for one in every if extras_of([one.scorer]).span_attributes)
-    if names:
-        yield (
-            "redaction with content: false removes unknown attributes, so these criteria may not"
-            f" find those that they look for: {', '.join(names)}"
-        )
-
-
-def _objective_warnings(
-    config: Config, evaluator: Evaluator, entries: Iterable[Entry]
-) -> Iterator[str]:
-    for criterion in evaluator.criteria:
-        for warning in objectives.warnings(criterion):
-            yield str(config.problem(("criteria", criterion.name, "objective"), warning))
-    for entry in entries:
-        for criterion in evaluator.overrides.get(entry.reference.scenario_id, ()):
-            if criterion.name in entry.reference.criteria:
-                path = (*entry.path, "criteria", criterion.name, "objective")
-                for warning in objectives.warnings(criterion):
-                    yield str(entry.document.problem(path, warning))
