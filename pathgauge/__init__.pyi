@@ -66,19 +66,23 @@ from .collector.testing.span_builders import (
 from .scorers.adapters.functions import (
     from_function as from_function,
 )
-from .scorers.authoring.extras import (
-    Extras as Extras,
-    SpanRecord as SpanRecord,
-)
-from .scorers.authoring.testing import (
-    check_judge as check_judge,
-    check_scorer as check_scorer,
+from .scorers.authoring.builders import (
     expected_call as expected_call,
     expected_calls as expected_calls,
     invocation as invocation,
     reference_turn as reference_turn,
     tool_call as tool_call,
     tool_calls as tool_calls,
+)
+from .scorers.authoring.contract import (
+    check_scorer as check_scorer,
+)
+from .scorers.authoring.extras import (
+    Extras as Extras,
+    SpanRecord as SpanRecord,
+)
+from .scorers.authoring.judge_contract import (
+    check_judge as check_judge,
 )
 from .scorers.composite.composite import (
     Composite as Composite,

@@ -27,7 +27,7 @@ from pathgauge.collector.config.plugins.scorers import SCORERS, scorer_class
 from pathgauge.collector.core.documents import Document
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.references import Match
-from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.authoring.builders import invocation
 from pathgauge.scorers.session_protocol import SessionScorer, SessionTurn, scores_sessions
 from pathgauge.scorers.types import (
     AgentRun,

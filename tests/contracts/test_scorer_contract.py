@@ -9,7 +9,8 @@ import pytest
 from pydantic import TypeAdapter
 
 import pathgauge
-from pathgauge.scorers.authoring.testing import check_judge, check_scorer
+from pathgauge.scorers.authoring.contract import check_scorer
+from pathgauge.scorers.authoring.judge_contract import check_judge
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.types import Scorer
 from support.scripted_models import FirstFittingAnswer

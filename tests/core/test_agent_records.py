@@ -18,7 +18,7 @@ from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.testing import trace_id
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
 from pathgauge.scorers.responses.text_match import ResponseMatchScore
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore
 from pathgauge.scorers.types import Invocation, Reference

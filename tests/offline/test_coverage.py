@@ -12,7 +12,7 @@ from pathgauge.collector.core.references import UNMATCHED, Match, Unmatched
 from pathgauge.collector.offline.coverage import Coverage, required_scenarios
 from pathgauge.collector.offline.gate import Requirements, judge
 from pathgauge.collector.offline.replay import Replayed
-from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.authoring.builders import invocation
 from pathgauge.scorers.types import Reason
 
 F1 = Criterion("f1", ToolTrajectoryF1(), 0.5)

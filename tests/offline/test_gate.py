@@ -16,7 +16,7 @@ from pathgauge.collector.core.references import Match
 from pathgauge.collector.offline.gate import judge
 from pathgauge.collector.offline.gate_lines import Line
 from pathgauge.collector.offline.replay import Replayed
-from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.authoring.builders import invocation
 from support.sink_harness import ranged
 
 F1 = Criterion("f1", ToolTrajectoryF1(), 0.5)

@@ -13,7 +13,7 @@ from pathgauge.collector.core.invocations import DEFAULT_KEYS
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.offline.replay import replay
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
 from pathgauge.scorers.responses.text_match import ResponseMatchScore
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore
 from pathgauge.scorers.types import Reference

@@ -14,7 +14,7 @@ from pathgauge.collector.core.references import Match, native
 from pathgauge.collector.core.references.export_native import to_yaml
 from pathgauge.collector.offline.record import Recording, RecordOptions, record
 from pathgauge.collector.offline.replay import Replayed
-from pathgauge.scorers.authoring.testing import invocation, tool_call
+from pathgauge.scorers.authoring.builders import invocation, tool_call
 from pathgauge.scorers.types import ExpectedCall, Invocation, Reference, ReferenceTurn, ToolCall
 
 A, B, C = tool_call("a", x=1), tool_call("b"), tool_call("c")

@@ -29,7 +29,7 @@ from pathgauge import (
     TrajectoryExactMatch,
     TrajectoryInOrderMatch,
 )
-from pathgauge.scorers.authoring.testing import invocation, reference_turn
+from pathgauge.scorers.authoring.builders import invocation, reference_turn
 from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_judge import ModelJudge
 from pathgauge.scorers.matching.argument_rules import ArgumentMode, Rule

@@ -8,13 +8,8 @@ import pytest
 
 from pathgauge import ReferenceTurn, ToolCall
 from pathgauge.scorers.adapters.functions import from_function
-from pathgauge.scorers.authoring.testing import (
-    check_scorer,
-    expected_calls,
-    invocation,
-    tool_call,
-    tool_calls,
-)
+from pathgauge.scorers.authoring.builders import expected_calls, invocation, tool_call, tool_calls
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.types import Invocation
 
 CHECKS: dict[str, Any] = {}

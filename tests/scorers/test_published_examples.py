@@ -19,7 +19,7 @@ from pathgauge import (
     TrajectoryRecall,
     TrajectorySingleToolUse,
 )
-from pathgauge.scorers.authoring.testing import (
+from pathgauge.scorers.authoring.builders import (
     expected_call,
     expected_calls,
     invocation,

@@ -25,7 +25,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.offline.gate import Gate, Requirements, judge
 from pathgauge.collector.offline.replay import Replayed
-from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.authoring.builders import invocation
 from pathgauge.scorers.types import ExpectedCall, ToolCall
 
 LONG_NAME = "rubric_based_final_response_quality_v1"

@@ -19,7 +19,7 @@ from pathgauge.collector.cli.output import scorer_catalogue
 from pathgauge.collector.cli.output.scorer_catalogue import CatalogueEntry, Option
 from pathgauge.collector.config.plugins import scorers
 from pathgauge.collector.config.plugins.registry import PluginError
-from pathgauge.scorers.authoring.testing import invocation, tool_calls
+from pathgauge.scorers.authoring.builders import invocation, tool_calls
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 from support.packages import install
 from support.repository import ROOT

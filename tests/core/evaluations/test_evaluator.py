@@ -18,7 +18,7 @@ from pathgauge import (
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator, Verdict
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.adapters.functions import from_function
-from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.authoring.builders import invocation
 from pathgauge.scorers.composite.composite import Composite, Member
 from pathgauge.scorers.types import Invocation
 

@@ -14,7 +14,7 @@ from pathgauge.collector.core.evidence.comparison import (
     rows,
 )
 from pathgauge.collector.core.evidence.evidence import CriterionEvidence, Evidence
-from pathgauge.scorers.authoring.testing import (
+from pathgauge.scorers.authoring.builders import (
     expected_call,
     expected_calls,
     invocation,

@@ -24,7 +24,7 @@ from pathgauge.collector.offline.tables.predictions import Predictions
 from pathgauge.collector.offline.tables.scoring import score_table
 from pathgauge.collector.offline.trace_files import TraceFiles
 from pathgauge.collector.testing.scoring import score_invocations
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Invocation, Reference, Score, ToolCall
 from support.dialects import INSTALLED

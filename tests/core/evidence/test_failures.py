@@ -55,8 +55,7 @@ from pathgauge.collector.core.evidence.categories import CATEGORIES, PRECEDENCE,
 from pathgauge.collector.core.evidence.failures import Category, Failure, failure_of
 from pathgauge.collector.core.evidence.possible_categories import possible_categories
 from pathgauge.collector.core.references import Match
-from pathgauge.scorers.authoring.ranges import Amount, Share
-from pathgauge.scorers.authoring.testing import (
+from pathgauge.scorers.authoring.builders import (
     expected_call,
     expected_calls,
     invocation as run,
@@ -64,6 +63,7 @@ from pathgauge.scorers.authoring.testing import (
     tool_call,
     tool_calls,
 )
+from pathgauge.scorers.authoring.ranges import Amount, Share
 from pathgauge.scorers.composite.agent_view import OfAgent
 from pathgauge.scorers.composite.composite import Composite, Member
 from pathgauge.scorers.session_protocol import scores_sessions

@@ -9,7 +9,7 @@ import pytest
 
 from pathgauge.collector.core.invocations.reading import RECORDS
 from pathgauge.collector.testing import span
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore
 from pathgauge.scorers.types import Invocation
 from support.by_hand import OUTPUT, REASONS, invocation, reading, text

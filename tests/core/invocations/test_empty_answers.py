@@ -13,7 +13,7 @@ from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY
 from pathgauge.collector.core.invocations.reader import readings
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.collector.testing import log, span, trace_id
-from pathgauge.scorers.authoring.testing import reference_turn
+from pathgauge.scorers.authoring.builders import reference_turn
 from pathgauge.scorers.responses.text_match import ResponseMatchScore
 from pathgauge.scorers.types import Invocation
 from support.by_hand import INPUT, OUTPUT, REASONS, invocation, reading, text

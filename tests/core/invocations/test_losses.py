@@ -13,7 +13,7 @@ import pytest
 from pathgauge.collector.core.invocations.reader import readings
 from pathgauge.collector.core.otlp.spans import Span, Trace
 from pathgauge.collector.testing import span, trace_id
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
 from pathgauge.scorers.cost.usage import ModelCalls, ToolCalls
 from pathgauge.scorers.responses.text_match import ResponseMatchScore
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore

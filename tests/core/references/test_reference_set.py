@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pathgauge.collector.core.references import Match, ReferenceSet
-from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.authoring.builders import invocation
 from pathgauge.scorers.types import Flag, Reference, ReferenceTurn
 
 HELLO, BYE, OTHER = (

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from pathgauge import ExpectedCall, Invocation, ReferenceTurn, Score, ToolCall
 from pathgauge.collector.cli import app
 from pathgauge.scorers.adapters.functions import from_function, scorer_class
-from pathgauge.scorers.authoring.testing import check_scorer, invocation
+from pathgauge.scorers.authoring.builders import invocation
+from pathgauge.scorers.authoring.contract import check_scorer
 
 ACTUAL = invocation(
     ToolCall("search", {"q": "tea"}, "c1", '{"hits": 2}'),

@@ -15,7 +15,8 @@ import pytest
 from pathgauge import ExpectedCall, Invocation, ReferenceTurn, Score, Scorer, ToolCall
 from pathgauge.scorers.adapters.functions import from_function, scorer_class
 from pathgauge.scorers.adapters.inputs import SHAPES
-from pathgauge.scorers.authoring.testing import check_scorer, expected_call, invocation, tool_call
+from pathgauge.scorers.authoring.builders import expected_call, invocation, tool_call
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.matching.matchers import Anything
 from support.repository import DOCS
 

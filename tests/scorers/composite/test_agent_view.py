@@ -20,7 +20,8 @@ from pathgauge import (
     ToolTrajectoryF1,
 )
 from pathgauge.scorers.adapters.functions import from_function
-from pathgauge.scorers.authoring.testing import check_scorer, expected_calls, reference_turn
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.composite.agent_view import MAX_RUNS, OfAgent, View, own_view, subtree_view
 from pathgauge.scorers.types import (
     AgentRun,

@@ -8,13 +8,13 @@ from hypothesis import given, strategies as st
 
 from pathgauge import Failure, Latency, Reason, Score, ToolTrajectoryF1
 from pathgauge.scorers.adapters.functions import from_function
-from pathgauge.scorers.authoring.testing import (
-    check_scorer,
+from pathgauge.scorers.authoring.builders import (
     expected_calls,
     invocation,
     reference_turn,
     tool_calls,
 )
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.composite.composite import Composite, CostOfPassed, Member, NotEvaluated
 from pathgauge.scorers.types import Invocation, ModelCall, ReferenceTurn
 

@@ -9,8 +9,8 @@ import pytest
 from pathgauge import FinalResponseMatch, ResponseMatchScore, Score
 from pathgauge.collector.config.criteria import Location, build
 from pathgauge.collector.core.documents import ConfigError, json_source
+from pathgauge.scorers.authoring.builders import invocation
 from pathgauge.scorers.authoring.extras import Extras, extras_of
-from pathgauge.scorers.authoring.testing import invocation
 from pathgauge.scorers.composite.agent_view import OfAgent
 from pathgauge.scorers.composite.intermediate_texts import (
     WithIntermediateTexts,

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from pathgauge import Score
-from pathgauge.scorers.authoring.testing import check_scorer, invocation
+from pathgauge.scorers.authoring.builders import invocation
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.cost.context_overflow import ContextOverflow
 from pathgauge.scorers.types import AgentRun, Invocation, ModelCall
 

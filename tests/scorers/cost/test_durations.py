@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation
+from pathgauge.scorers.authoring.builders import invocation
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.cost.durations import FrameworkTime, ModelTime, ToolTime, covered
 from pathgauge.scorers.types import CallKind, Invocation, ModelCall, Score, ToolCall
 

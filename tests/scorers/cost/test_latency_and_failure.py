@@ -3,7 +3,7 @@
 import pytest
 
 from pathgauge import Failure, Latency, Score
-from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.authoring.builders import invocation
 
 
 def test_latency_is_the_duration_in_seconds() -> None:

@@ -12,7 +12,7 @@ from pathgauge import (
     RubricBasedToolUseQuality,
     Score,
 )
-from pathgauge.scorers.authoring.testing import invocation
+from pathgauge.scorers.authoring.builders import invocation
 from pathgauge.scorers.judges.rubrics import Rubric
 from pathgauge.scorers.judges.sentences import sentences
 from pathgauge.scorers.types import ModelCall, ReferenceTurn, ToolCall, TurnRubric

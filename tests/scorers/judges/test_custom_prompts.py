@@ -9,7 +9,7 @@ import pytest
 
 from pathgauge import LlmJudge, Pointwise, Scorer
 from pathgauge.collector.config.plugins.scorers import build_scorer
-from pathgauge.scorers.authoring.testing import invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.builders import invocation, reference_turn, tool_call
 from pathgauge.scorers.judges.model_judge import ModelJudge
 from support.scripted_models import FirstFittingAnswer, ScriptedAnswers, verdict_answer
 

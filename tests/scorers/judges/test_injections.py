@@ -17,7 +17,12 @@ import pytest
 from pydantic import BaseModel
 
 from pathgauge.collector.config.plugins.scorers import SCORERS
-from pathgauge.scorers.authoring.testing import expected_call, invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.builders import (
+    expected_call,
+    invocation,
+    reference_turn,
+    tool_call,
+)
 from pathgauge.scorers.judge_protocol import AnswerT, Question
 from pathgauge.scorers.judges.adherence import PlanAdherence, TaskAdherence
 from pathgauge.scorers.judges.answer_parsing import parse

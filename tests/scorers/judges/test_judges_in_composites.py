@@ -17,13 +17,9 @@ from pathgauge import (
     Score,
     TrajectoryAccuracy,
 )
-from pathgauge.scorers.authoring.testing import (
-    check_judge,
-    check_scorer,
-    invocation,
-    reference_turn,
-    tool_call,
-)
+from pathgauge.scorers.authoring.builders import invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.contract import check_scorer
+from pathgauge.scorers.authoring.judge_contract import check_judge
 from pathgauge.scorers.composite.agent_view import OfAgent
 from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.types import AgentRun, Invocation, ReferenceTurn, ToolCall

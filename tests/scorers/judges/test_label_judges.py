@@ -17,7 +17,12 @@ from pathgauge import (
     ToolOutputUtilization,
 )
 from pathgauge.collector.core.evidence.categories import Category
-from pathgauge.scorers.authoring.testing import expected_call, invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.builders import (
+    expected_call,
+    invocation,
+    reference_turn,
+    tool_call,
+)
 from pathgauge.scorers.types import Invocation
 from support.scripted_models import ScriptedAnswers, verdict_answer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pathgauge import Pairwise
-from pathgauge.scorers.authoring.testing import invocation, reference_turn
+from pathgauge.scorers.authoring.builders import invocation, reference_turn
 from pathgauge.scorers.judge_protocol import JudgeError
 from support.scripted_models import ScriptedAnswers, failure, verdict_answer
 

@@ -17,7 +17,7 @@ from pathgauge import (
     TrajectoryAccuracy,
     TrajectoryAccuracyWithReference,
 )
-from pathgauge.scorers.authoring.testing import (
+from pathgauge.scorers.authoring.builders import (
     expected_call,
     expected_calls,
     invocation,

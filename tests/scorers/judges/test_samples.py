@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pathgauge import FinalResponseMatch, ResponseEvaluationScore, Safety, Score
-from pathgauge.scorers.authoring.testing import invocation, reference_turn
+from pathgauge.scorers.authoring.builders import invocation, reference_turn
 from pathgauge.scorers.judge_protocol import JudgeError
 from pathgauge.scorers.judges.model_judge import ModelJudge
 from support.scripted_models import ScriptedAnswers, failure, verdict_answer

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from pathgauge import TrajectoryAccuracy, TrajectoryAccuracyWithReference
-from pathgauge.scorers.authoring.testing import expected_call, invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.builders import (
+    expected_call,
+    invocation,
+    reference_turn,
+    tool_call,
+)
 from support.scripted_models import ScriptedAnswers, verdict_answer
 
 ACTUAL = invocation(tool_call("search", q="tea"), user_input="tea?")

@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge import Alignment, ExpectedCall, MatchMode, ToolCall, TooLongError, align
-from pathgauge.scorers.authoring.testing import expected_call, expected_calls, tool_call, tool_calls
+from pathgauge.scorers.authoring.builders import (
+    expected_call,
+    expected_calls,
+    tool_call,
+    tool_calls,
+)
 from pathgauge.scorers.matching.alignment import Counts
 from pathgauge.scorers.matching.bipartite import largest_matching
 from pathgauge.scorers.matching.matchers import Anything, Ignored, OneOf, matches

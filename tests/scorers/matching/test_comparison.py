@@ -5,7 +5,12 @@ arguments, and its limits.
 import pytest
 
 from pathgauge import ExpectedCall, ToolCall, TooLongError
-from pathgauge.scorers.authoring.testing import expected_call, expected_calls, tool_call, tool_calls
+from pathgauge.scorers.authoring.builders import (
+    expected_call,
+    expected_calls,
+    tool_call,
+    tool_calls,
+)
 from pathgauge.scorers.matching.argument_rules import MAX_COST, Rules
 from pathgauge.scorers.matching.comparison import (
     ANY_ORDER,

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge import ExpectedCall, ToolCall, TooLongError, align
-from pathgauge.scorers.authoring.testing import expected_call, expected_calls, tool_call, tool_calls
+from pathgauge.scorers.authoring.builders import (
+    expected_call,
+    expected_calls,
+    tool_call,
+    tool_calls,
+)
 from pathgauge.scorers.matching.alignment import Alignment, Counts
 from pathgauge.scorers.matching.comparison import IN_ORDER, RULES, Calls, Comparison, Order
 from pathgauge.scorers.matching.partial_order import block_pairs, transposed

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pathgauge import ResponseExactMatch, ToolTrajectoryAvgScore, invocation
-from pathgauge.scorers.authoring.testing import expected_call, reference_turn, tool_call
+from pathgauge.scorers.authoring.builders import expected_call, reference_turn, tool_call
 from pathgauge.scorers.matching.wording import cut_apart, first_difference, told_apart
 
 

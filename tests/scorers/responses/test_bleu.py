@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pathgauge import Score
-from pathgauge.scorers.authoring.testing import invocation, reference_turn
+from pathgauge.scorers.authoring.builders import invocation, reference_turn
 from pathgauge.scorers.responses.bleu import Bleu, tokens
 
 

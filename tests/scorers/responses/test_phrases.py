@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, reference_turn
+from pathgauge.scorers.authoring.builders import invocation, reference_turn
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.responses.phrases import ResponseContains, ResponseExcludes
 from pathgauge.scorers.types import ReferenceTurn, Score
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from pathgauge import Score
-from pathgauge.scorers.authoring.testing import invocation, reference_turn
+from pathgauge.scorers.authoring.builders import invocation, reference_turn
 from pathgauge.scorers.responses.rouge import MAX_STEPS, Rouge, Rouge1, Rouge2, RougeL, RougeLSum
 from support.examples import examples
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge import ReferenceTurn, Score, Scorer
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, reference_turn
+from pathgauge.scorers.authoring.builders import invocation, reference_turn
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.responses.bleu import Bleu
 from pathgauge.scorers.responses.rouge import Rouge, Rouge1, Rouge2, RougeL, RougeLSum
 from pathgauge.scorers.responses.text_match import ResponseExactMatch, ResponseMatchScore

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.builders import invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.tool_use.argument_validity import ArgumentValidity
 from pathgauge.scorers.types import CallKind, Flag, Json, Reason, Score, Scorer, ToolCall
 from support.examples import examples

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, tool_calls
+from pathgauge.scorers.authoring.builders import invocation, tool_calls
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.tool_use.confirmation import InterruptRejection, PendingConfirmationFlow
 from pathgauge.scorers.types import Invocation, Score, ToolCall
 

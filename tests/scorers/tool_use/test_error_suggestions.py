@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, tool_call
+from pathgauge.scorers.authoring.builders import invocation, tool_call
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.tool_use.error_suggestions import ErrorSuggestions
 from pathgauge.scorers.types import Score, ToolCall
 

@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, tool_call, tool_calls
+from pathgauge.scorers.authoring.builders import invocation, tool_call, tool_calls
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.tool_use.errors import ErrorRecovery, ToolErrorRate
 from pathgauge.scorers.types import Score, ToolCall
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation
+from pathgauge.scorers.authoring.builders import invocation
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.tool_use.idempotency import Idempotency
 from pathgauge.scorers.types import Score, ToolCall
 

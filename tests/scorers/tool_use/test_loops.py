@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, tool_call, tool_calls
+from pathgauge.scorers.authoring.builders import invocation, tool_call, tool_calls
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.tool_use.loops import RedundantCalls, Run, ToolLoops, longest_run
 from pathgauge.scorers.types import Flag, Score, Scorer, ToolCall
 from support.examples import examples

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, tool_call, tool_calls
+from pathgauge.scorers.authoring.builders import invocation, tool_call, tool_calls
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.tool_use.policy import ToolPolicy
 from pathgauge.scorers.tool_use.temporal_rules import Rule
 from pathgauge.scorers.types import Score, ToolCall

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, tool_call
+from pathgauge.scorers.authoring.builders import invocation, tool_call
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.tool_use.tool_graph import ToolGraph
 from pathgauge.scorers.types import Score, ToolCall
 

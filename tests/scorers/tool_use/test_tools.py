@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge.scorers.authoring.testing import (
-    check_scorer,
+from pathgauge.scorers.authoring.builders import (
     expected_call,
     expected_calls,
     invocation,
     tool_call,
     tool_calls,
 )
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.matching.matchers import Near, Pattern
 from pathgauge.scorers.tool_use.tools import EssentialToolsPresent, ForbiddenTools, RequiredTools
 from pathgauge.scorers.types import ExpectedCall, ReferenceTurn, Score, ToolCall

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from pathgauge.scorers.authoring.testing import (
-    check_scorer,
+from pathgauge.scorers.authoring.builders import (
     expected_call,
     invocation,
     reference_turn,
     tool_call,
 )
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.matching.differences import MAX_DIFFERENCES
 from pathgauge.scorers.matching.matchers import (
     AnyOrder,

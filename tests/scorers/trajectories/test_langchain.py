@@ -9,8 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from pathgauge import ExpectedCall, ToolCall
-from pathgauge.scorers.authoring.testing import (
-    check_scorer,
+from pathgauge.scorers.authoring.builders import (
     expected_call,
     expected_calls,
     invocation,
@@ -18,6 +17,7 @@ from pathgauge.scorers.authoring.testing import (
     tool_call,
     tool_calls,
 )
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.matching.argument_rules import ArgumentMode, Rule
 from pathgauge.scorers.matching.matchers import Anything, Ignored, Near, Pattern
 from pathgauge.scorers.trajectories.langchain import Mode, TrajectoryMatch

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from pathgauge.scorers.authoring.testing import (
-    check_scorer,
+from pathgauge.scorers.authoring.builders import (
     expected_call,
     expected_calls,
     invocation,
@@ -17,6 +16,7 @@ from pathgauge.scorers.authoring.testing import (
     tool_call,
     tool_calls,
 )
+from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.trajectories.steps import (
     FirstDivergence,
     StepEfficiency,

@@ -26,7 +26,7 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
-from pathgauge.scorers.authoring.testing import expected_calls, tool_calls
+from pathgauge.scorers.authoring.builders import expected_calls, tool_calls
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score, ToolCall
 

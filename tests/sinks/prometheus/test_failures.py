@@ -11,7 +11,7 @@ from pathgauge.collector.core.evidence.possible_categories import possible_categ
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn, tool_calls
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn, tool_calls
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Reference
 from support.durable_harness import DAY_S, DurableHarness

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathgauge.scorers.authoring.testing import tool_calls
+from pathgauge.scorers.authoring.builders import tool_calls
 from pathgauge.scorers.types import LOSSES, Flag
 from support.sink_harness import ANSWER, SinkHarness
 

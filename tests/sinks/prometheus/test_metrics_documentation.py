@@ -57,7 +57,7 @@ from pathgauge.collector.sinks.prometheus.store_metrics import (
 from pathgauge.collector.store import Usage
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
-from pathgauge.scorers.authoring.testing import expected_calls, tool_calls
+from pathgauge.scorers.authoring.builders import expected_calls, tool_calls
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score

@@ -19,7 +19,7 @@ from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import GRADED
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn, tool_calls
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn, tool_calls
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.session_protocol import SessionTurn
 from pathgauge.scorers.sessions.tool_trajectory import SessionToolTrajectory

@@ -17,7 +17,7 @@ from pathgauge.collector.core.otlp import decode_traces
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.service.canary import TENANT as CANARY, export_request
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
 from pathgauge.scorers.cost.budgets import MaxTurns
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.responses.text_match import ResponseMatchScore

@@ -17,7 +17,7 @@ from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.scorers.authoring.testing import expected_calls, reference_turn
+from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
 from pathgauge.scorers.responses.text_match import ResponseMatchScore
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryAvgScore
 from pathgauge.scorers.types import Reference

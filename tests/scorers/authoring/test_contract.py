@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import pytest
 
 from pathgauge import Invocation, ReferenceTurn, Score, Scorer
-from pathgauge.scorers.authoring.testing import check_scorer, invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.builders import invocation, reference_turn, tool_call
+from pathgauge.scorers.authoring.contract import check_scorer
 
 
 class Plain:
