@@ -23,8 +23,9 @@ from pathgauge.collector.api.authorization import Authorization, authorized
 from pathgauge.collector.api.problems import ProblemError, answered
 from pathgauge.collector.api.queries import EventQuery, read
 from pathgauge.collector.api.query_thread import QueryThread
-from pathgauge.collector.api.reading import check_category, result_of
+from pathgauge.collector.api.reading import result_of
 from pathgauge.collector.api.sources import Sources
+from pathgauge.collector.api.wanted_values import check_values
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.reading import Reading
@@ -116,7 +117,7 @@ def _first(reading: Reading, request: Request, wanted: Filter) -> int:
     """The cursor at which a stream begins: the last event that the client has seen, else now."""
     seen = request.headers.get("last-event-id", "")
     with reading() as connection:
-        check_category(connection, wanted)
+        check_values(connection, wanted)
         if seen.isascii() and seen.isdigit() and len(seen) < 19:
             return int(seen)
         return newest(connection)

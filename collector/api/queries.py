@@ -19,9 +19,8 @@ from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
 from pathgauge.collector.api.problems import OTHER_TENANT, ProblemError, checked
-from pathgauge.collector.api.stored_values import WantedCategory
+from pathgauge.collector.api.wanted_values import WantedCategory, WantedVerdict
 from pathgauge.collector.core.documents.quantities import parse_duration
-from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.results import DEFAULT_LIMIT, MAX_LIMIT
 from pathgauge.collector.store.schema import name_of
@@ -123,7 +122,7 @@ class EventQuery(ClusterQuery):
 
     criterion: Name = None
     """Only results with this criterion. With `verdict` or `reason`, the criterion has these."""
-    verdict: Verdict | None = None
+    verdict: WantedVerdict | None = None
     version: Name = None
     """The version of the agent."""
     reason: Name = None

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from pathgauge.collector.api import models
 from pathgauge.collector.api.models import time_of
-from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import ClusterQuery, ResultQuery
 from pathgauge.collector.api.sources import Sources
-from pathgauge.collector.core.documents import did_you_mean
-from pathgauge.collector.core.evidence.categories import CATEGORIES
+from pathgauge.collector.api.wanted_values import check_values
 from pathgauge.collector.core.evidence.comparison import comparisons
 from pathgauge.collector.core.evidence.evidence import Evidence, to_json
 from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion
@@ -24,20 +22,19 @@ from pathgauge.collector.store.queries import (
     traces as trace_records,
 )
 from pathgauge.collector.store.queries.feedback import opinions
-from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.stored_result import StoredResult
 from pathgauge.collector.store.sql import Connection
-from pathgauge.scorers.matching.wording import short
 
 
 def results(sources: Sources, tenant: str | None, query: ResultQuery) -> models.Results:
     """The newest results that match."""
+    wanted = query.filter(tenant)
     if sources.reading is None:
+        check_values(None, wanted)
         return models.Results(results=[], next=None)
     before = None if query.cursor is None else int(query.cursor)
-    wanted = query.filter(tenant)
     with sources.reading() as connection:
-        check_category(connection, wanted)
+        check_values(connection, wanted)
         page = result_rows.find(connection, wanted, query.limit, before)
     return models.Results(
         results=[result_of(one) for one in page.results],
@@ -103,11 +100,13 @@ def clusters(
     seconds: float | None = None,
 ) -> models.Clusters:
     """The newest failures, grouped. `seconds` is for those who wait for nobody."""
+    wanted = query.filter(tenant)
     if sources.reading is None:
+        check_values(None, wanted)
         return models.Clusters(clusters=[], failures=0, complete=True)
     with sources.reading() as connection:
-        check_category(connection, query.filter(tenant))
-        found = cluster_rows.clusters(connection, query.filter(tenant), seconds)
+        check_values(connection, wanted)
+        found = cluster_rows.clusters(connection, wanted, seconds)
     return models.Clusters(
         clusters=[
             models.Cluster(
@@ -127,19 +126,6 @@ def clusters(
         failures=found.failures,
         complete=found.complete,
     )
-
-
-def check_category(connection: Connection, wanted: Filter) -> None:
-    """Refuse a category that is misspelt, but not one of a later version that stored results have.
-    Raises `ProblemError`.
-    """
-    category = wanted.category
-    if category is None or category in CATEGORIES:
-        return
-    found = cluster_rows.clusters(connection, Filter(tenant=wanted.tenant, category=category))
-    if found.complete and not found.failures:
-        expected = f"expected one of {', '.join(CATEGORIES)}{did_you_mean(category, CATEGORIES)}"
-        raise ProblemError(422, f"category: found {short(category)}, {expected}")
 
 
 def explain(

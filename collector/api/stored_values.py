@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import WithJsonSchema
 
 from pathgauge.collector.core.evaluations.evaluator import VERDICTS
 from pathgauge.collector.core.evidence.categories import CATEGORIES
@@ -19,9 +19,3 @@ def _schema(known: tuple[str, ...]) -> dict[str, Any]:
 
 StoredVerdict = Annotated[str, WithJsonSchema(_schema(VERDICTS))]
 StoredCategory = Annotated[str, WithJsonSchema(_schema(CATEGORIES))]
-WantedCategory = Annotated[
-    str,
-    Field(max_length=256),
-    WithJsonSchema({"type": "string", "enum": list(CATEGORIES)}),
-]
-"""In a question. `check_category` of `reading` accepts more than the schema names."""

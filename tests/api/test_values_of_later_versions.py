@@ -4,6 +4,8 @@ downgrade, or in a cluster of two versions.
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,17 @@ from pathgauge.collector.cli import app
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.shadow_result import ShadowResult
 from pathgauge.collector.core.evidence.failure import Failure
+from pathgauge.collector.store.queries.reading import reading
+from pathgauge.collector.store.queries.runs import Runs, last_runs
 from pathgauge.collector.store.queries.stored_result import Row, read
 from pathgauge.collector.store.schema import checksum
+from pathgauge.collector.store.sqlite.files import DATABASE
 from support.api_client import client, get, sources
 from support.evaluated import WALL, commit, evaluation, opened
 from support.serving import serving
 from support.web_client import site
 
+SELECT = f"SELECT {', '.join(Row._fields[1:9])} FROM results"
 LATER: Any = "lost_goal"
 """A value that this version does not know."""
 
@@ -80,6 +86,57 @@ def test_a_category_that_is_stored_may_be_asked_for_and_a_misspelt_one_may_not(
         assert refused.json()["detail"].startswith("category: found 'wrong_argumnet', expected one")
         assert refused.json()["detail"].endswith("; did you mean 'wrong_argument'?")
     assert api.get(f"{PREFIX}/events?category=wrong_argumnet").status_code == 422
+
+
+@pytest.fixture
+def with_a_later_verdict(tmp_path: Path) -> Path:
+    """A store in which the result of a tenant, the third of four, has a later verdict."""
+    folder = tmp_path / "later"
+    with opened(folder) as store:
+        for name, tenant in (("a", "north"), ("b", "south"), ("c", "north"), ("d", "south")):
+            commit(store, [evaluation(name, tenant=tenant)], WALL)
+    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
+        trace = evaluation("c").invocation.trace_id
+        row = database.execute(f"{SELECT} WHERE trace_id = ?", (trace,)).fetchone()
+        body = orjson.loads(row[-1])
+        body["verdict"] = body["criteria"][0]["verdict"] = LATER
+        written = (*row[:-1], orjson.dumps(body).decode())
+        database.execute(
+            "UPDATE results SET verdict = ?, body = ?, crc = ? WHERE trace_id = ?",
+            (LATER, written[-1], checksum(*written), trace),
+        )
+    return folder
+
+
+def test_results_with_a_later_verdict_are_in_every_list(with_a_later_verdict: Path) -> None:
+    api = client(sources(with_a_later_verdict))
+    for wanted in (
+        "",
+        "tenant=north",
+        "scenario=parcel",
+        "tenant=north&scenario=parcel",
+        "tenant=north&scenario=parcel&agent=support",
+        f"verdict={LATER}",
+        f"verdict={LATER}&criterion=trajectory&tenant=north",
+    ):
+        found = get(api, f"/results?{wanted}")["results"]
+        assert LATER in [one["verdict"] for one in found], wanted
+    with reading(with_a_later_verdict) as connection:
+        newest = last_runs(connection, "north", ["parcel"])
+    assert newest == Runs({"parcel": WALL}, matched=2, invocations=2)
+
+
+def test_a_verdict_that_is_misspelt_or_of_another_tenant_is_refused(
+    with_a_later_verdict: Path,
+) -> None:
+    for api in (client(sources(with_a_later_verdict)), client(sources(None))):
+        refused = api.get(f"{PREFIX}/results?verdict=fialed&criterion=trajectory")
+        assert refused.status_code == 422
+        assert refused.json()["detail"] == (
+            "verdict: found 'fialed', expected one of passed, failed, not_evaluated, error,"
+            " informational; did you mean 'failed'?"
+        )
+        assert api.get(f"{PREFIX}/results?verdict={LATER}&tenant=south").status_code == 422
 
 
 def test_pages_show_them(folder: Path) -> None:

@@ -279,7 +279,7 @@ def test_a_reference_is_recorded_from_files_or_from_a_store(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--verdict", "bad"), "--verdict: found 'bad', expected 'passed'"),
+        (("--verdict", "bad"), "verdict: found 'bad', expected one of passed"),
         (("--since", "soon"), "--since: found 'soon', expected a time such as"),
         (("--category", "x"), "category: found 'x', expected one of missing_call"),
         (("--clusters", "--flag", "truncated"), "--clusters cannot be combined with --flag"),

@@ -18,7 +18,7 @@ from pathgauge.collector.api.mcp import answers, building
 from pathgauge.collector.api.mcp.collector import Collector, CollectorError, OptionError
 from pathgauge.collector.api.mcp.drift_answer import drift
 from pathgauge.collector.api.mcp.shaping import fitted
-from pathgauge.collector.api.stored_values import WantedCategory
+from pathgauge.collector.api.wanted_values import WantedCategory
 
 INSTRUCTIONS = (
     "pathgauge scores the runs of LLM agents against reference trajectories. Start with `summary`,"

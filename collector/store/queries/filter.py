@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pathgauge.collector.core.evaluations.evaluator import Verdict
 from pathgauge.collector.core.evaluations.label_values import (
     MAX_NAME_BYTES,
     MAX_SCENARIO_BYTES,
@@ -27,7 +26,7 @@ class Filter:
     """A criterion that the result has. With `verdict`, one that has this verdict; with `reason`,
     one that has this reason.
     """
-    verdict: Verdict | None = None
+    verdict: str | None = None
     since: float | None = None
     """Unix seconds, included."""
     until: float | None = None

@@ -10,11 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 import orjson
 
-from pathgauge.collector.core.evaluations.evaluator import VERDICTS, Verdict
 from pathgauge.collector.core.evaluations.label_values import (
     MAX_NAME_BYTES,
     MAX_SCENARIO_BYTES,
@@ -41,6 +41,7 @@ _MAX_WINDOW = 8_000
 _WINDOW_S = 0.01
 _COLUMNS = ", ".join(Row._fields)
 _MAX_TENANTS = 1_000
+_MAX_VERDICTS = 64
 _CUT = {"agent": MAX_NAME_BYTES, "version": MAX_NAME_BYTES, "scenario": MAX_SCENARIO_BYTES}
 """The size at which metrics cut names."""
 _IN_COLUMNS = "agent", "scenario", "category", "signature"
@@ -114,11 +115,37 @@ def search(connection: Connection, wanted: Filter, before: int | None) -> Iterat
 
 def tenants(connection: Connection) -> list[str]:
     """The tenants that have results. An index has them first, so only its jumps are read."""
+    return _different(connection, "tenant", "", (), _MAX_TENANTS)
+
+
+def verdicts(connection: Connection, among: Sequence[str | None]) -> list[tuple[str | None, str]]:
+    """The verdicts on invocations of each of these tenants; `None`: of all. A later version of
+    pathgauge may have written some that this one does not know.
+    """
+    if len(among) > 1 and isinstance(connection, SharedConnection):
+        # Each statement is a journey to the server, which has an index for all tenants.
+        return list(product(among, _verdicts(connection, None)))
+    return [(one, verdict) for one in among for verdict in _verdicts(connection, one)]
+
+
+def _verdicts(connection: Connection, tenant: str | None) -> list[str]:
+    owner, values = ("", ()) if tenant is None else (" AND tenant = ?", (text_of(tenant),))
+    found = _different(connection, "verdict", owner, values, _MAX_VERDICTS)
+    return [verdict for verdict in found if verdict]  # older revisions have none
+
+
+def _different(
+    connection: Connection, column: str, owner: str, values: Sequence[str], limit: int
+) -> list[str]:
+    """The values of a column that an index has first, or behind that of `owner`. Only the jumps
+    between them are read.
+    """
+    least = f"SELECT min({column}) FROM results WHERE {column}"
     found = connection.execute(
-        "WITH RECURSIVE found(name) AS (SELECT min(tenant) FROM results UNION ALL"
-        " SELECT (SELECT min(tenant) FROM results WHERE tenant > name) FROM found"
-        " WHERE name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL LIMIT ?",
-        (_MAX_TENANTS,),
+        f"WITH RECURSIVE found(name) AS (SELECT ({least} >= ''{owner}) UNION ALL"
+        f" SELECT ({least} > name{owner}) FROM found WHERE name IS NOT NULL)"
+        " SELECT name FROM found WHERE name IS NOT NULL LIMIT ?",
+        (*values, *values, limit),
     )
     return [name for (name,) in found]
 
@@ -128,21 +155,22 @@ def _selections(connection: Connection, wanted: Filter) -> list[_Selection]:
         return [_Selection("", {"trace_id": wanted.trace_id})]
     every = tenants(connection)
     among = every if wanted.tenant is None else [wanted.tenant]
-    verdicts = _verdicts(wanted)
-    simple = _with_any_verdict(wanted, among, every) if len(verdicts) > 1 else None
+    verdict = _verdict(wanted)
+    simple = _with_any_verdict(wanted, among, every) if verdict is None else None
     if simple is not None:
         return [simple]
     index, scenario = "INDEXED BY results_by_verdict", {}
     if wanted.scenario is not None:
         index, scenario = "INDEXED BY results_by_scenario", {"scenario": wanted.scenario}
-    owners = [{"tenant": tenant} for tenant in among]
+    owners: Sequence[str | None] = among
     if wanted.tenant is None and isinstance(connection, SharedConnection):
-        owners = [{}]  # PostgreSQL has an index for all tenants
-    return [
-        _Selection(index, {**owner, **scenario, "verdict": verdict})
-        for owner in owners
-        for verdict in verdicts
-    ]
+        owners = [None]  # PostgreSQL has an index for all tenants
+    pairs = verdicts(connection, owners) if verdict is None else product(owners, [verdict])
+    return [_Selection(index, {**_owner(one), **scenario, "verdict": each}) for one, each in pairs]
+
+
+def _owner(tenant: str | None) -> dict[str, str]:
+    return {} if tenant is None else {"tenant": tenant}
 
 
 def _with_any_verdict(
@@ -182,13 +210,13 @@ def _is_label(wanted: Filter, name: str) -> bool:
     return value is not None and name in _CUT and may_be_cut(value, _CUT[name])
 
 
-def _verdicts(wanted: Filter) -> Sequence[Verdict]:
-    """The verdicts on an invocation that can match. That of a criterion need not be the worst."""
+def _verdict(wanted: Filter) -> str | None:
+    """The only verdict on an invocation that can match; `None`: any can. That of a criterion need
+    not be the worst.
+    """
     if wanted.category is not None or wanted.signature is not None or wanted.verdict == "failed":
-        return ("failed",)
-    if wanted.verdict is not None and wanted.criterion is None:
-        return (wanted.verdict,)
-    return VERDICTS
+        return "failed"
+    return wanted.verdict if wanted.criterion is None else None
 
 
 def _stream(connection: Connection, queries: Sequence[Query]) -> Iterator[Row]:

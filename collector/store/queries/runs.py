@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.evaluator import VERDICTS
 from pathgauge.collector.store.queries.filter import Filter, may_match
-from pathgauge.collector.store.queries.rows import rows, tenants
+from pathgauge.collector.store.queries.rows import rows, tenants, verdicts
 from pathgauge.collector.store.queries.stored_result import Row
 from pathgauge.collector.store.schema import name_of
 from pathgauge.collector.store.sql import Connection, with_keys
@@ -34,7 +33,7 @@ class Runs(NamedTuple):
 
 def last_runs(connection: Connection, tenant: str | None, scenarios: Iterable[str]) -> Runs:
     """When each of these scenarios was last run."""
-    among = tenants(connection) if tenant is None else [tenant]
+    among = verdicts(connection, tenants(connection) if tenant is None else [tenant])
     deadline = time.monotonic() + _SEARCH_S
     newest = list(islice(_recent(connection, tenant), _LAST_INVOCATIONS))
     matched = sum('"unmatched":null' in row.body for row in newest)
@@ -55,12 +54,12 @@ def _recent(connection: Connection, tenant: str | None) -> Iterator[Row]:
 
 
 def _last(
-    connection: Connection, tenants: Iterable[str], scenarios: Iterable[str]
+    connection: Connection, among: Iterable[tuple[str | None, str]], scenarios: Iterable[str]
 ) -> dict[str, float]:
-    """When the newest run of each scenario was stored, with any verdict. The index has the verdict
-    before the order of storage.
+    """When the newest run of each scenario was stored, with any of these verdicts of tenants. The
+    index has the verdict before the order of storage.
     """
-    keys = list(product(tenants, scenarios, VERDICTS))
+    keys = [(tenant, one, verdict) for (tenant, verdict), one in product(among, scenarios)]
     last: dict[str, float] = {}
     found = with_keys(
         connection,
