@@ -5,7 +5,7 @@ A row holds the invocation with its content. It is deleted as soon as the judges
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -60,10 +60,16 @@ def _row(pending: PendingJudgment, at: float) -> tuple[Any, ...]:
 
 
 def read(columns: Sequence[Any]) -> PendingJudgment:
-    """The evaluation of a row with a valid checksum."""
+    """The evaluation of a row with a valid checksum. What a later version has added to it is left
+    out.
+    """
     tenant, trace_id, span_id, _, known, body = columns
-    values = orjson.loads(known)
+    values = _only(PendingJudgment.__dataclass_fields__, orjson.loads(known))
     if shadow := values.get("shadow"):
-        values["shadow"] = AwaitedShadow(**shadow)
+        values["shadow"] = AwaitedShadow(**_only(AwaitedShadow._fields, shadow))
     values["uncompared"] = tuple(map(tuple, values.get("uncompared", ())))
     return PendingJudgment((tenant, trace_id, span_id), body=body.encode(), **values)
+
+
+def _only(names: Container[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in names}

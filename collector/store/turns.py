@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from pathgauge.collector.core.evaluations.conversation import ConversationKey
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
+from pathgauge.collector.core.evaluations.invocation_json import from_json
 from pathgauge.collector.core.evaluations.stored_turn import UNKNOWN, StoredTurn
 from pathgauge.collector.core.pipeline_events import Changes
 from pathgauge.collector.store.schema import checksum, text_of
@@ -79,9 +80,7 @@ def read(columns: Sequence[Any]) -> StoredTurn:
         )
         return StoredTurn(newest, at, dropped_turns=int(body))
     known = _EVALUATED.validate_json(body)
-    return StoredTurn(
-        _INVOCATION.validate_json(body), at, known.evaluated_as, known.revision, known.closed_by
-    )
+    return StoredTurn(from_json(body), at, known.evaluated_as, known.revision, known.closed_by)
 
 
 def _rows(turns: Iterable[StoredTurn]) -> Iterator[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ import json
 
 from pydantic import TypeAdapter
 
+from pathgauge.collector.core.documents.later_versions import read_known
 from pathgauge.scorers.types import Invocation
 
 _INVOCATION = TypeAdapter(Invocation)
@@ -20,6 +21,8 @@ def to_json(invocation: Invocation) -> bytes:
         return json.dumps(plain, ensure_ascii=False, default=list).encode("utf-8", "replace")
 
 
-def from_json(body: bytes) -> Invocation:
-    """The invocation. Raises `ValueError` if an incompatible version of pathgauge wrote it."""
-    return _INVOCATION.validate_json(body)
+def from_json(body: bytes | str) -> Invocation:
+    """The invocation, without flags that only a later version knows. Raises `ValueError` if an
+    incompatible version of pathgauge wrote it.
+    """
+    return read_known(_INVOCATION, body)

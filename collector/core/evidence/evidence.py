@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from pathgauge.collector.core.documents.later_versions import read_known
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result, Verdict
 from pathgauge.collector.core.evidence.failure import Failure
 from pathgauge.collector.core.evidence.shortening import MAX_BYTES, shortened
@@ -110,29 +111,9 @@ def decode(text: bytes | str) -> Evidence:
     version that this one does not know, such as a flag or a category, are left out.
     """
     try:
-        return _ADAPTER.validate_json(text)
-    except ValidationError as error:
-        try:
-            known = _without_unknown(json.loads(text), error)
-            return _ADAPTER.validate_json(json.dumps(known))
-        except (ValidationError, LookupError, TypeError):
-            raise ValueError(f"evidence of another version of pathgauge: {error}") from error
-
-
-def _without_unknown(document: Any, error: ValidationError) -> Any:
-    """The document without the values that are none of the known ones. Raises if something else is
-    wrong, or if they are not optional.
-    """
-    unknown = [one["loc"] for one in error.errors() if one["type"] == "literal_error"]
-    for *path, last in reversed(unknown):  # from the end, because the items of lists move up
-        parent = document
-        for key in path:
-            parent = parent[key]
-        if path[-1:] == ["failure"]:  # a failure without its category says nothing
-            del document["failure"]
-        else:
-            del parent[last]
-    return document
+        return read_known(_ADAPTER, text)
+    except ValueError as error:
+        raise ValueError(f"evidence of another version of pathgauge: {error}") from error
 
 
 def to_json(evidence: Evidence) -> dict[str, Json]:
