@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Literal
 
 import typer
 from rich.console import Console
@@ -31,6 +32,7 @@ from pathgauge.scorers.matching.wording import counted, plural
 POLL_S = 1.0
 """The time between two looks for new results."""
 
+_MISSPELT: tuple[Literal["agent", "scenario"], ...] = ("agent", "scenario")
 _Filters = Mapping[str, str | None]
 
 
@@ -80,10 +82,11 @@ class Lists:
             self._print_unknown(filters)
 
     def _print_unknown(self, filters: _Filters) -> None:
-        """The agents that have results, if the wanted one has none at all."""
-        agent = filters["agent"]
-        hint = agent and without_results(self._source, agent, filters["tenant"])
-        print_messages([hint] if hint else [])
+        """The agents or scenarios that have results, if the wanted one has none at all."""
+        for kind in _MISSPELT:
+            name = filters[kind]
+            hint = name and without_results(self._source, kind, name, filters["tenant"])
+            print_messages([hint] if hint else [])
 
     def unmatched(self, limit: int) -> None:
         """Print scenario ids without a reference. Raises `StoreError`."""

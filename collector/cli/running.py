@@ -232,6 +232,10 @@ def purge(
             conninfo = settings.postgres.conninfo
             purged = purge_database(conninfo, selection, since, rewrite=rewrite)
     typer.echo(f"{place}: {report(purged)}")
+    if scenario is not None and not (purged.results or purged.requests):
+        from pathgauge.collector.cli.result_sources.missing_names import scenario_without_results
+
+        print_messages(scenario_without_results(settings, scenario))
     if settings.kafka is not None:
         topics = f"{settings.kafka.traces_topic} and {settings.kafka.logs_topic}"
         print_messages(

@@ -241,6 +241,27 @@ def test_there_is_nothing_to_purge_in_memory(run: Run, folder: Path) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"pathgauge: {text}\n")
 
 
+def test_a_misspelt_scenario_is_told_from_one_that_is_purged_already(
+    run: Run, folder: Path
+) -> None:
+    (folder / "pathgauge.yaml").write_text("criteria: {failure: 0.5}\nstore: {path: data}\n")
+    with opened(folder / "data") as store:
+        commit(store, [evaluation("a"), evaluation("b", scenario="refund")])
+
+    def purged(scenario: str) -> tuple[int, str, str]:
+        result = run("purge", "-c", "pathgauge.yaml", "--scenario", scenario)
+        return result.exit_code, result.stdout, result.stderr
+
+    nothing = "data: found nothing to remove\n"
+    said = "pathgauge: scenario: found {!r}, expected a scenario with results, such as {}\n"
+    near = "parcel, refund; did you mean 'refund'?"
+    assert purged("refnud") == (0, nothing, said.format("refnud", near))
+    assert purged("refund") == (0, "data: removed it from 1 result\n", "")
+    assert purged("refund") == (0, nothing, said.format("refund", "parcel"))
+    assert purged("parcel") == (0, "data: removed it from 1 result\n", "")
+    assert purged("parcel") == (0, nothing, "")
+
+
 async def asked(folder: Path, selection: Selection) -> Purged:
     return await asyncio.to_thread(control_socket.ask, folder, selection)
 

@@ -149,7 +149,10 @@ def test_more_results_than_are_listed_and_none_at_all_are_said(asked: Run) -> No
     misspelt = asked("--clusters", "--agent", "suport").stderr
     assert "no failure matches" in misspelt
     assert "did you mean 'support'?" in misspelt
-    assert "expected an agent" not in asked("--agent", "support", "--scenario", "x").stderr
+    other = asked("--agent", "support", "--scenario", "norhtern", "--all").stderr
+    assert "expected an agent" not in other
+    assert "scenario: found 'norhtern', expected a scenario with results, such as " in other
+    assert other.endswith("; did you mean 'northern'?\n")
 
 
 def test_a_search_for_groups_that_ends_early_is_not_taken_for_no_failures(

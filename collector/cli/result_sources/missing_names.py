@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
+from typing import Literal
 
 from pathgauge.collector.api.drift_models import DriftReport
 from pathgauge.collector.api.queries import DriftQuery, ResultQuery, ShadowQuery, VerdictQuery
 from pathgauge.collector.api.release_models import ReleaseVerdict
+from pathgauge.collector.cli.queries import query_of
 from pathgauge.collector.cli.result_sources.source import ResultSource
+from pathgauge.collector.cli.result_sources.store import StoreSource
+from pathgauge.collector.config import Config
 from pathgauge.collector.core.documents import did_you_mean
 from pathgauge.collector.store.queries.results import MAX_LIMIT
+from pathgauge.collector.store.schema import name_of
 from pathgauge.scorers.matching.wording import short
 
 _MAX_NAMES = 10
@@ -24,20 +29,30 @@ def unknown_agent(
     """
     if found.version_results or found.against_results:
         return None
-    return without_results(source, query.agent, query.tenant)
+    return without_results(source, "agent", query.agent, query.tenant)
 
 
-def without_results(source: ResultSource, agent: str, tenant: str | None) -> str | None:
-    """The same for any agent. Raises `StoreError`."""
-    own = source.results(ResultQuery(agent=agent, tenant=tenant, limit=1, cursor=None))
+def without_results(
+    source: ResultSource, kind: Literal["agent", "scenario"], name: str, tenant: str | None = None
+) -> str | None:
+    """The same for any agent or scenario. Raises `StoreError`."""
+    own = source.results(query_of(ResultQuery, {kind: name, "tenant": tenant}, limit=1))
     if own.results or own.next is not None:
         return None
-    every = source.results(ResultQuery(tenant=tenant, limit=MAX_LIMIT, cursor=None))
-    known = sorted({one.agent for one in every.results if one.agent})
+    every = source.results(ResultQuery(tenant=tenant, limit=MAX_LIMIT, cursor=None)).results
+    names = (one.agent if kind == "agent" else one.scenario_id for one in every)
+    known = sorted({one for one in names if one})
     if not known:
         return None
-    expected = f"expected an agent with results, such as {_listed(known)}"
-    return f"agent: found {short(agent)}, {expected}{did_you_mean(agent, known)}"
+    wanted = {"agent": "an agent with results", "scenario": "a scenario with results"}[kind]
+    expected = f"expected {wanted}, such as {_listed(known)}"
+    return f"{kind}: found {short(name)}, {expected}{did_you_mean(name, known)}"
+
+
+def scenario_without_results(config: Config, scenario: str) -> list[str]:
+    """The same for the store of a configuration. Raises as `StoreSource` does."""
+    hint = without_results(StoreSource(config), "scenario", name_of(scenario))
+    return [hint] if hint else []
 
 
 def known_versions(
