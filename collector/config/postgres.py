@@ -55,6 +55,17 @@ class Postgres(Section):
     """A connection string of libpq. Passwords may also come from `PGPASSFILE` and the like."""
 
 
+def certificates_of(postgres: Postgres) -> Mapping[str, str]:
+    """The files of certificates that the address names, by libpq's settings."""
+    if missing_package():
+        return {}
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - the package is optional
+
+    settings = conninfo_to_dict(postgres.conninfo)
+    named = {name: settings.get(name) for name in ("sslrootcert", "sslcert")}
+    return {name: str(file) for name, file in named.items() if file and file != "system"}
+
+
 def missing_package() -> bool:
     """Whether the package psycopg is not installed."""
     return find_spec("psycopg") is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ def _accept(options: Any, context: SinkContext) -> None:
     """Nothing to check."""
 
 
+def _no_certificates(options: Any) -> Mapping[KeyPath, str]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class SinkType:
     """A sink that configurations can name; entry points of `pathgauge.sinks` lead to these."""
@@ -42,6 +46,10 @@ class SinkType:
     """Builds the sink from its options. Raises `ConfigError`, made by `context.mistake`."""
     check: Callable[[Any, SinkContext], None] = _accept
     """Finds the mistakes that `build` would find, for `pathgauge validate`; it changes nothing."""
+    certificates: Callable[[Any], Mapping[KeyPath, str]] = _no_certificates
+    """The files of certificates in PEM that the section names, by their keys: a file that expires
+    soon is warned of. A key `ca_file` names CAs, of which one valid one is enough.
+    """
 
 
 SINKS = PluginRegistry("sink", "pathgauge.sinks", SinkType)

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from pathgauge.collector.config import Config
+from pathgauge.collector.config.outgoing_certificates import OutgoingFile, outgoing_files
 from pathgauge.collector.core.documents import show_path
-from pathgauge.collector.receivers.auth.certificate_dates import Validity, any_valid, validities
+from pathgauge.collector.receivers.auth.certificate_dates import (
+    Validity,
+    all_valid,
+    any_valid,
+    validities,
+)
 from pathgauge.collector.receivers.auth.exposure import SERVERS, Server, servers
 from pathgauge.collector.receivers.auth.tls import ServerTls
 
@@ -45,8 +50,8 @@ class CertificateExpiry(Collector):
 
 
 def expiry_warnings(config: Config, tls: Mapping[Server, ServerTls], now: float) -> Iterator[str]:
-    """Certificates of servers, and CAs of clients and of providers of models, that are not valid
-    at `now`, or not for long.
+    """Certificates of servers and CAs of their clients, and certificates for connections that the
+    collector opens, that are not valid at `now`, or not for long.
     """
     for server, one in tls.items():
         section = servers(config)[server].tls
@@ -54,21 +59,18 @@ def expiry_warnings(config: Config, tls: Mapping[Server, ServerTls], now: float)
             if text := _doubt(validity, now):
                 place = show_path((*SERVERS[server], "tls", key))
                 yield f"{place}: {getattr(section, key)} {text}"
-    if config.judge is None:
-        return
-    for name, provider in config.judge.settings(config.folder).providers.items():
-        found = None if provider.ca_file is None else _of_authorities(Path(provider.ca_file))
+    for file in outgoing_files(config):
+        found = _validity(file)
         if found is not None and (text := _doubt(found, now)):
-            place = show_path(("judge", "providers", name, "ca_file"))
-            yield f"{place}: {config.judge.providers[name].ca_file} {text}"
+            yield f"{file.place} {text}"
 
 
-def _of_authorities(path: Path) -> Validity | None:
+def _validity(file: OutgoingFile) -> Validity | None:
     try:
-        found = validities(path.read_bytes())
+        found = validities(file.path.read_bytes())
     except (OSError, ValueError):  # whether it can be used is checked elsewhere
         return None
-    return any_valid(found)
+    return any_valid(found) if file.has_authorities else all_valid(found)
 
 
 def _doubt(validity: Validity, now: float) -> str:

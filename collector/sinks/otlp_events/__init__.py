@@ -5,7 +5,10 @@ OpenTelemetry's exporters take half a second to import, so they are imported whe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pathgauge.collector.config.plugins.sinks import SinkContext, SinkType
+from pathgauge.collector.core.documents import KeyPath
 from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.sinks.otlp_events.options import OtlpEventsOptions
 
@@ -33,4 +36,9 @@ def _check(options: OtlpEventsOptions, context: SinkContext) -> None:
     build_exporter(options, context)
 
 
-OTLP_EVENTS = SinkType(OtlpEventsOptions, _build, _check)
+def _certificates(options: OtlpEventsOptions) -> Mapping[KeyPath, str]:
+    named = {"ca_file": options.tls.ca_file, "cert_file": options.tls.cert_file}
+    return {("tls", key): file for key, file in named.items() if file is not None}
+
+
+OTLP_EVENTS = SinkType(OtlpEventsOptions, _build, _check, _certificates)

@@ -16,6 +16,7 @@ from opentelemetry.sdk._logs.export import LogRecordExporter
 
 from pathgauge.collector.config.plugins.sinks import SinkContext
 from pathgauge.collector.sinks.otlp_events.options import OtlpEventsOptions
+from pathgauge.collector.sinks.otlp_events.tls_files import tls_files
 
 _LOGGER = logging.getLogger("opentelemetry.exporter.otlp.proto")
 _MAX_ERROR_LENGTH = 300
@@ -66,7 +67,7 @@ def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 def build_exporter(options: OtlpEventsOptions, context: SinkContext) -> LogRecordExporter:
     """The exporter for these options. It connects with its first export. Raises `ConfigError`."""
-    files = {key: _readable(options, context, key) for key in ("ca_file", "cert_file", "key_file")}
+    files = tls_files(options, context)
     _LOGGER.handlers, _LOGGER.propagate = [EXPORT_ERRORS], False
     return _grpc(options, files) if options.protocol == "grpc" else _http(options, files)
 
@@ -102,15 +103,3 @@ def _http(options: OtlpEventsOptions, files: dict[str, Path | None]) -> LogRecor
         compression=Compression.Gzip,
         session=Session(),
     )
-
-
-def _readable(options: OtlpEventsOptions, context: SinkContext, key: str) -> Path | None:
-    name: str | None = getattr(options.tls, key)
-    if name is None:
-        return None
-    file = context.folder / name
-    try:
-        file.read_bytes()
-    except OSError as error:
-        raise context.mistake(("tls", key), f"found {name!r}: {error.strerror}") from None
-    return file

@@ -101,11 +101,38 @@ def test_one_valid_authority_of_several_is_enough(tmp_path: Path, load: Load) ->
     )
 
 
-def test_an_expired_authority_of_a_provider_is_a_warning(tmp_path: Path, load: Load) -> None:
-    Authority().write_server(tmp_path, begins=BEGINS, ends=ENDS)
+def test_an_expired_certificate_for_connections_to_others_is_a_warning(
+    tmp_path: Path, load: Load
+) -> None:
+    expired = Authority().write_server(tmp_path, begins=BEGINS, ends=ENDS)
+    pem, key = (str(tmp_path / expired[name]) for name in ("cert_file", "key_file"))
     provider = {"base_url": "https://models.example/v1", "api_key": "k", "ca_file": "server.pem"}
-    judge = {"model": "m", "providers": {"openai": provider}}
-    settings = load({"judge": judge})
-    assert load_access(settings).warnings == (
-        "judge.providers.openai.ca_file: server.pem has expired at 2026-03-01 12:30 UTC",
+    settings = load(
+        {
+            "judge": {"model": "m", "providers": {"openai": provider}},
+            "exporters": {
+                "otlp": {"endpoint": "backend:1", "tls": {"ca_file": "server.pem", **expired}}
+            },
+            "kafka": {
+                "client": {
+                    "bootstrap.servers": "kafka:1",
+                    "ssl.ca.location": pem,
+                    "ssl.certificate.location": pem,
+                    "ssl.key.location": key,
+                }
+            },
+            "postgres": {"conninfo": f"host=db password=s3cret sslrootcert={pem} sslcert={pem}"},
+        }
+    )
+    assert load_access(settings).warnings == tuple(
+        f"{place} has expired at 2026-03-01 12:30 UTC"
+        for place in (
+            "judge.providers.openai.ca_file: server.pem",
+            "exporters.otlp.tls.ca_file: server.pem",
+            "exporters.otlp.tls.cert_file: server.pem",
+            f"kafka.client.ssl.ca.location: {pem}",
+            f"kafka.client.ssl.certificate.location: {pem}",
+            f"postgres.conninfo: sslrootcert={pem}",
+            f"postgres.conninfo: sslcert={pem}",
+        )
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +30,7 @@ from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
 from support.backend import Backend, RecordingExporter
+from support.certificates import Authority
 from support.intake import Intake
 from support.running import until
 from support.sink_harness import ANSWER, NOW, Answer
@@ -389,6 +392,43 @@ def test_an_unreadable_tls_file_stops_the_start() -> None:
         match=r"^exporters\.otlp\.tls\.ca_file: found 'missing\.pem': No such file or directory$",
     ):
         check_sinks(settings)
+
+
+@pytest.mark.parametrize(
+    ("tls", "problem"),
+    [
+        (
+            {"ca_file": "other.key"},
+            "ca_file: found 'other.key', a file without a readable certificate, expected PEM",
+        ),
+        (
+            {"cert_file": "empty", "key_file": "own.key"},
+            "cert_file: found 'empty', a file without a readable certificate, expected PEM",
+        ),
+        (
+            {"cert_file": "own.pem", "key_file": "other.key"},
+            "key_file: found 'other.key', the key of another certificate, expected the key of"
+            " own.pem in PEM, without a password",
+        ),
+        (
+            {"cert_file": "own.pem", "key_file": "empty"},
+            "key_file: found 'empty', a file without a readable key, expected the key of own.pem in"
+            " PEM, without a password",
+        ),
+    ],
+)
+def test_tls_files_that_no_connection_can_use_stop_the_start(
+    tls: dict[str, str], problem: str, tmp_path: Path
+) -> None:
+    Authority().write_server(tmp_path, "own")
+    Authority().write_server(tmp_path, "other")
+    (tmp_path / "empty").touch()
+    file = tmp_path / "pathgauge.yaml"
+    otlp = {"endpoint": "backend:4317", "tls": tls}
+    file.write_text(json.dumps({"exporters": {"otlp": otlp}}))
+    with pytest.raises(ConfigError) as raised:
+        check_sinks(config.load(file))
+    assert str(raised.value).partition("exporters.otlp.tls.")[2] == problem
 
 
 @pytest.mark.parametrize(
