@@ -37,6 +37,8 @@ def serve(
     early_signals.hold()
 
     import asyncio
+    import os
+    from contextlib import chdir
 
     from pathgauge.collector.service.process_tuning import starting
 
@@ -47,21 +49,26 @@ def serve(
         from pathgauge.collector.service.cluster.roles import roles_of
         from pathgauge.collector.service.memory.limits import read_limits
         from pathgauge.collector.service.memory.saving import save_memory
+        from pathgauge.collector.service.printed_lines import HeldOutput, printed_to
         from pathgauge.collector.service.process_end import end_process
         from pathgauge.collector.service.run import run
         from pathgauge.collector.service.service import Service
 
         save_memory(read_limits())
         with operator_errors():
-            settings = configuration.load(config)
+            with HeldOutput() as held, chdir(os.curdir):
+                settings = configuration.load(config)
             roles = roles_of(role or (), settings)
             check_cluster(settings)
             logging.configure(settings.logging.level, settings.logging.format)
-            service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
-    with operator_errors(
+            held.release(settings.logging.format)
+            with printed_to(settings.logging.format):
+                service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
+    hint = (
         "end the program that uses the port, such as `make run`, or choose another `endpoint` in"
         " the configuration"
-    ):
+    )
+    with operator_errors(hint), printed_to(settings.logging.format):
         asyncio.run(run(service))
     end_process()
 

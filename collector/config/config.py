@@ -119,6 +119,12 @@ class Config(Section):
         changed._source = replace(self._source, replaced=self._source.replaced | changes.keys())
         return changed
 
+    def anchored(self) -> Config:
+        """This configuration, also when the working directory changes: a plug-in may do that."""
+        anchored = self.with_changes({})
+        anchored._folder = self._folder.absolute()
+        return anchored
+
     def is_written(self, key: str) -> bool:
         """Whether the value of a section or other top-level key is the one in the file."""
         written = self._source.document.data

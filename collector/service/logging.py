@@ -3,6 +3,9 @@
 Content of telemetry must not get into the log, and the text of an exception may quote it. So the
 log has the type and the stack of an exception, but not its text. Errors of the operating system, of
 the database and of imports are logged with their text.
+
+The loggers of pathgauge are not among those of the process: a plug-in that imports a library which
+sets up or disables logging changes no line of them.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any, Literal
 import structlog
 
 _MAX_CAUSES = 10
+_OWN = logging.Manager(logging.RootLogger(logging.WARNING))
 
 
 def configure(
@@ -51,7 +55,7 @@ def configure(
             *shared,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        logger_factory=_own_logger,
         wrapper_class=structlog.stdlib.BoundLogger,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -62,14 +66,18 @@ def configure(
         )
     )
     logging.getLogger("grpc").setLevel(logging.CRITICAL)  # its errors quote what senders wrote
-    root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(level.upper())
+    for root in (logging.getLogger(), _OWN.root):
+        root.handlers = [handler]
+        root.setLevel(level.upper())
+
+
+def _own_logger(name: str = "pathgauge") -> logging.Logger:
+    return _OWN.getLogger(name)
 
 
 def log_unhandled(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an exception that no task caught. By default asyncio would log its text."""
-    logging.getLogger("asyncio").error(
+    _own_logger("asyncio").error(
         "unhandled: %s", context["message"], exc_info=context.get("exception")
     )
 
@@ -82,7 +90,7 @@ def log_unhandled_in_thread(unhandled: threading.ExceptHookArgs) -> None:
         unhandled.exc_value or unhandled.exc_type(),
         unhandled.exc_traceback,
     )
-    logging.getLogger("threading").error("unhandled in thread %s", name, exc_info=exc_info)
+    _own_logger("threading").error("unhandled in thread %s", name, exc_info=exc_info)
 
 
 def _visible(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:

@@ -70,14 +70,15 @@ class Service:
                 config.assembly.settle + MAX_DELAY_S,
                 shared=config.kafka is not None,
             )
-        self._started_with = self._config = config
-        self._path = path
-        self._setup = setup = resolve(config)
+        self._path = None if path is None else path.absolute()
+        anchored = config.anchored()
+        self._setup = setup = resolve(config)  # names files as the operator does
+        self._started_with = self._config = config = anchored
         self._access = load_access(config, insecure_bind=insecure_bind)
         self._limits = limits = fit_to_process(config, self.telemetry)
         for warning in (*setup.warnings, *self._access.warnings):
             _log.warning(_DOUBTFUL, warning=warning)
-        self._fingerprint = setup.fingerprint
+        self._fingerprint = fingerprint(config)
         # One reload at a time: of two, the first could finish last and apply the older criteria.
         self._reloading = asyncio.Lock()
         self._state: Literal["starting", "serving", "stopping"] = "starting"

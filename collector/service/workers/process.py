@@ -39,6 +39,7 @@ from pathgauge.collector.service.judge_share import share_of
 from pathgauge.collector.service.memory.limits import read_limits
 from pathgauge.collector.service.memory.saving import save_memory
 from pathgauge.collector.service.part_endings import ENDED, ending_in_loop, ending_in_thread
+from pathgauge.collector.service.printed_lines import HeldOutput, printed_to
 from pathgauge.collector.service.process_end import FAILED, end_process
 from pathgauge.collector.service.process_limits import plan_of_scorer
 from pathgauge.collector.service.process_tuning import starting, tune
@@ -231,13 +232,16 @@ async def _serve(connection: socket.socket) -> None:
     asyncio.get_running_loop().set_exception_handler(ending_in_loop(_end))
     channel = await open_channel(connection)
     try:
-        start: messages.Start = await channel.receive()
+        with HeldOutput() as held:
+            start: messages.Start = await channel.receive()
     except asyncio.IncompleteReadError:
         return  # the parent has ended
     form = start.config.logging
     logging.configure(form.level, form.format, scorer=start.number)
+    held.release(form.format)
     try:
-        await ScorerProcess(start, channel).serve()
+        with printed_to(form.format):
+            await ScorerProcess(start, channel).serve()
     except (OSError, sqlite3.Error, ConfigError) as error:
         _log.error("scorer cannot start", reason=str(error))
         sys.exit(CANNOT_START)

@@ -1,0 +1,106 @@
+"""A plug-in shares the process with the service. What it prints, and what it does to the state of
+the process, breaks no log, no path and no score.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.running import Collector, until
+from support.turns import otlp, script, turn
+
+SCORED = "pathgauge_invocations_scored_total"
+CODE = '''
+import decimal, gc, locale, logging, logging.config, os, random, sys, time, warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pathgauge import Score
+
+
+def meddle(when):
+    print(f"to stdout {when}")
+    print(f"to stderr {when}", file=sys.stderr)
+    logging.disable(logging.CRITICAL)
+    logging.config.dictConfig({"version": 1})
+    logging.basicConfig(force=True, format="PLAIN %(message)s", level="DEBUG")
+    logging.getLogger("acme").error(f"logged {when}")
+    os.chdir("/")
+    os.environ["TZ"] = "Asia/Tokyo"
+    time.tzset()
+    locale.setlocale(locale.LC_ALL, "C.UTF-8")
+    warnings.simplefilter("error")
+    random.seed(1)
+    decimal.getcontext().prec = 1
+    decimal.getcontext().traps[decimal.Inexact] = True
+    gc.disable()
+    sys.setrecursionlimit(150)
+
+
+meddle("at import")
+
+
+@dataclass(frozen=True)
+class Meddling:
+    """A scorer."""
+
+    name: ClassVar[str] = "meddling"
+    version: ClassVar[str] = "1"
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
+    higher_is_better: ClassVar[bool] = True
+    needs_reference: ClassVar[bool] = False
+
+    def score(self, actual, expected):
+        meddle("while it scores")
+        return Score(0.5)
+'''
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [{}, {"workers": 2}])
+def test_what_a_plug_in_prints_and_changes_breaks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: dict[str, Any]
+) -> None:
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "acme_meddling.py").write_text(CODE)
+    references = tmp_path / "references.yaml"
+    references.write_text("scenario: refund\nexpected_tools: [lookup]\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"))
+    monkeypatch.chdir(tmp_path)
+    settings: dict[str, Any] = {
+        "criteria": {
+            "meddling": {"scorer": "acme_meddling:Meddling"},
+            "tool_trajectory_avg_score": 1.0,
+        },
+        "references": ["references.yaml"],
+        "store": {"path": "data"},
+        **shape,
+    }
+    with Collector(Path(), **settings) as collector:
+        for number in (1, 2):
+            agent = list(turn(script("refund", "lookup")))
+            assert collector.post("/v1/traces", otlp(agent)) == (200, "")
+            assert until(lambda number=number: collector.value(SCORED) == number)  # type: ignore[misc]
+        assert collector.series("pathgauge_evaluations_total", "metric", "outcome") == {
+            ("meddling", "informational"): 2,
+            ("meddling", "error"): 0,
+            ("meddling", "not_evaluated"): 0,
+            ("tool_trajectory_avg_score", "pass"): 2,
+            ("tool_trajectory_avg_score", "fail"): 0,
+            ("tool_trajectory_avg_score", "error"): 0,
+            ("tool_trajectory_avg_score", "not_evaluated"): 0,
+        }
+        status, answer = collector.get("/api/v1/results?scenario=refund")
+        assert (status, answer.count('"trace_id"')) == (200, 2)
+        references.write_text("scenario: other\nexpected_tools: []\n")
+        assert until(lambda: collector.events("reloaded"))
+    printed = {(line["stream"], line["text"]) for line in collector.events("printed")}
+    assert printed == {
+        *(("stdout", f"to stdout {when}") for when in ("at import", "while it scores")),
+        *(("stderr", f"to stderr {when}") for when in ("at import", "while it scores")),
+    }
+    assert collector.log()[-1]["event"] == "stopped"

@@ -1,0 +1,73 @@
+"""Output as lines of the log."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+from structlog.testing import capture_logs
+
+from pathgauge.collector.service.printed_lines import MAX_CHARS, HeldOutput, printed_to
+
+
+def test_lines_are_logged_when_they_end_and_the_rest_at_the_end() -> None:
+    with capture_logs() as logged, printed_to("json"):
+        print("one\ntwo", end="")
+        print(" goes on", "x" * MAX_CHARS, sep="\n", end="")
+        print("unfinished", file=sys.stderr, end="")
+        sys.stdout.close()
+        print("still open")
+    assert [(one["stream"], one["text"]) for one in logged] == [
+        ("stdout", "one"),
+        ("stdout", "two goes on"),
+        ("stdout", "x" * MAX_CHARS),
+        ("stdout", "still open"),
+        ("stderr", "unfinished"),
+    ]
+
+
+def test_lines_of_threads_do_not_mix() -> None:
+    first, second = threading.Event(), threading.Event()
+
+    def other() -> None:
+        first.wait()
+        print("of the ", end="")
+        second.set()
+        print("thread")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with capture_logs() as logged, printed_to("json"):
+        print("of the ", end="")
+        first.set()
+        second.wait()
+        print("test")
+        thread.join()
+    assert sorted(one["text"] for one in logged) == ["of the test", "of the thread"]
+
+
+def test_for_people_output_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with capture_logs() as logged, printed_to("console"):
+        print("to people")
+    assert (logged, capsys.readouterr().out) == ([], "to people\n")
+
+
+def test_output_is_held_until_the_format_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    with HeldOutput() as held:
+        print("early")
+    assert capsys.readouterr().out == ""
+    with capture_logs() as logged:
+        held.release("json")
+    assert [one["text"] for one in logged] == ["early"]
+
+
+def test_output_before_an_error_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    def fail() -> None:
+        with HeldOutput():
+            print("early")
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fail()
+    assert capsys.readouterr().out == "early\n"
