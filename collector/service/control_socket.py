@@ -70,7 +70,8 @@ class ControlServer:
             return
         self._server.close()
         self._server = None
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):  # a disk that became read-only must not end the stop
+            self._path.unlink()
         for connection in self._connections:
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)

@@ -356,6 +356,14 @@ async def test_a_left_over_socket_is_replaced(tmp_path: Path) -> None:
     await server.stop()
 
 
+async def test_a_socket_that_cannot_be_removed_does_not_end_the_stop(tmp_path: Path) -> None:
+    server = ControlServer(tmp_path, Purger().purge)
+    await server.start()
+    (tmp_path / control_socket.SOCKET).unlink()
+    (tmp_path / control_socket.SOCKET).mkdir()  # as on a disk that cannot be written to
+    await server.stop()
+
+
 async def test_a_stop_closes_waiting_connections(tmp_path: Path) -> None:
     waiting = asyncio.Event()
 

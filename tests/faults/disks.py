@@ -29,8 +29,20 @@ def ext4(folder: Path, image: Path) -> Iterator[Path]:
         with image.open("wb") as file:
             file.truncate(96 << 20)
         _run("mkfs.ext4", "-q", "-F", image)
-    with _mounted(folder, "-o", "loop", image):
+    with _mounted(folder, "-o", "loop,errors=remount-ro", image):
         yield folder
+
+
+def make_read_only(mounted: Path) -> None:
+    """Report an error of the disk to the ext4 file system that is mounted there: it lets nobody
+    write any more, not even to open files.
+    """
+    source = _run("findmnt", "-no", "SOURCE", mounted).strip()
+    assert source.startswith("/dev/loop"), "no other disk may be harmed"
+    trigger = Path("/sys/fs/ext4", Path(source).name, "trigger_fs_error")
+    if not trigger.exists():
+        pytest.skip("needs a kernel whose ext4 has trigger_fs_error")
+    trigger.write_text("1")
 
 
 @contextmanager
@@ -53,5 +65,5 @@ def _mounted(folder: Path, *arguments: str | Path) -> Iterator[None]:
         _run("umount", "--lazy", folder)
 
 
-def _run(*command: str | Path) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
+def _run(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -4,6 +4,7 @@ continues when there is space again.
 
 from __future__ import annotations
 
+import json
 import resource
 import threading
 import time
@@ -11,15 +12,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.resharding import reshard
 from pathgauge.collector.store.sqlite.store import SqliteStore
-from support.running import PATIENCE_S, until
+from support.running import PATIENCE_S, Collector, until
+from support.turns import otlp, script, trace_id, turn
 
-from .disks import require_mounts, tmpfs
+from .disks import ext4, make_read_only, require_mounts, tmpfs
 from .restarted import RestartedCollector
 from .sender import Sender
 from .sizes import times
@@ -137,6 +140,48 @@ def test_a_full_disk_refuses_and_recovers(tmp_path: Path, seed: int) -> None:
 
 def test_a_disk_that_cannot_be_written_refuses_and_recovers(tmp_path: Path, seed: int) -> None:
     assert troubled(tmp_path, seed, unwritable, times(1, 5)) == []
+
+
+def test_a_disk_that_becomes_read_only_loses_nothing_and_the_stop_is_orderly(
+    tmp_path: Path,
+) -> None:
+    require_mounts()
+    disk, image = tmp_path / "disk", tmp_path / "image"
+    acknowledged = set()
+
+    def send(collector: Collector) -> int:
+        agent = list(turn(script("refund", "lookup")))
+        status, _ = collector.post("/v1/traces", otlp(agent))
+        if status == 200:
+            acknowledged.add(trace_id(agent))
+        return status
+
+    settings: dict[str, Any] = {"criteria": {"failure": 0.5}, "store": {"path": "disk/data"}}
+    with ext4(disk, image):
+        with Collector(tmp_path, **settings) as collector:
+            assert [send(collector) for _ in range(3)] == [200] * 3
+            make_read_only(disk)
+            assert [send(collector) for _ in range(3)] == [429] * 3
+            assert until(lambda: collector.get("/readyz")[0] == 503)
+            assert collector.get("/healthz")[0] == 200
+            assert collector.value("pathgauge_store_state", state="failed") == 1
+            reopened = "the store could not be reopened"
+            assert until(lambda: send(collector) == 429 and collector.events(reopened))
+        assert collector.process.returncode == 0
+        assert [
+            (line["event"], line["error"]) for line in collector.log() if line["level"] == "error"
+        ] == [
+            ("the store cannot be written to; senders are told to retry", "disk I/O error"),
+            (reopened, "attempt to write a readonly database"),
+        ]
+        assert collector.log()[-1]["event"] == "stopped"
+    with ext4(disk, image), Collector(tmp_path, **settings) as collector:
+
+        def found() -> set[str]:
+            results = json.loads(collector.get("/api/v1/results")[1])["results"]
+            return {one["trace_id"] for one in results}
+
+        assert until(lambda: found() == acknowledged), found() ^ acknowledged
 
 
 def test_a_start_on_a_full_disk_uses_the_reserve_and_without_it_says_that_the_disk_is_full(

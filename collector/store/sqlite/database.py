@@ -63,6 +63,8 @@ class Database:
         self._on_commit = on_commit
         self._on_reopen = on_reopen
         self._reopen_at = -math.inf
+        self._told = ""
+        """Why the file could not be reopened, as the log has said."""
         self._file: tuple[int, int] | None = None
         self._held: tuple[tuple[int, int] | None, int] | None = None
 
@@ -166,11 +168,14 @@ class Database:
             self.checkpoints.abandon()
             self.connection = self._recover() if recover else self._open()
             self._on_reopen()
+            self._told = ""
         except StoreError as error:
             self._reopen_at = time.monotonic() + RECOVERY_INTERVAL_S
             _log.error("the store could not be reopened", error=str(error))
-        except (sqlite3.Error, OSError):
-            _log.exception("the store could not be reopened")
+        except (sqlite3.Error, OSError) as error:
+            if str(error) != self._told:  # it is tried every second
+                _log.error("the store could not be reopened", error=str(error))
+            self._told = str(error)
 
     def _open(self) -> sqlite3.Connection:
         if recovery.is_unfinished(self._folder):

@@ -142,11 +142,23 @@ def connect(
         raise StoreError(f"{path}: {error}") from error
     except BaseException as error:
         connection.close()
-        # The file can be written, so a damaged header made SQLite treat it as read-only.
-        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
+        # A damaged header makes SQLite treat a file as read-only that can be written.
+        is_read_only = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY
+        if is_read_only and _can_be_written(path):
             raise DamagedSchemaError(str(error)) from error
         raise
     return connection
+
+
+def _can_be_written(path: Path) -> bool:
+    """Whether the disk lets this process write the file. It is not opened: closing a descriptor
+    would drop the locks of other connections. After an error, a disk may seem to be writable.
+    """
+    try:
+        os.utime(path)
+    except OSError:
+        return False
+    return True
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
