@@ -129,7 +129,7 @@ def score(
         bool,
         typer.Option(
             "--allow-incomplete",
-            help="Pass although a trace file was cut off, or a trace cannot be read.",
+            help="Pass although a trace file was cut off, or a part of it cannot be read.",
         ),
     ] = False,
 ) -> None:

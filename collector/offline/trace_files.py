@@ -111,10 +111,10 @@ def _read_file(path: Path, found: TraceFiles) -> None:
         damaged = damaged or holds_traces(data)
         raise UnreadableFileError(f"{name}: {error}{hint}", damaged=damaged) from error
     if rejected:
-        read.notes.append(f"{name}: rejected {counted(rejected, 'record')} as invalid OTLP")
+        read.incomplete.append(f"{name}: rejected {counted(rejected, 'record')} as invalid OTLP")
     found.spans += read.spans
     found.logs += read.logs
-    found.notes += [*read.incomplete, *read.notes]
+    found.notes += read.incomplete
     found.incomplete += read.incomplete
 
 

@@ -78,6 +78,20 @@ def test_a_damaged_file_of_a_folder_is_not_taken_for_one_without_traces(
     assert ("an invocation may be missing" in result.stderr) == (exit_code == 1)
 
 
+def test_a_gate_does_not_pass_over_spans_that_are_rejected(run: Run, folder: Path) -> None:
+    ids = json.loads(TWO)
+    for span in ids["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        span["traceId"] = "0" * 32
+    lines = ONE + b"\n" + json.dumps(ids).encode()
+    (folder / "traces" / "cut.jsonl").write_bytes(lines)
+    result = gate(run)
+    rejected = "traces/cut.jsonl: rejected 4 records as invalid OTLP; an invocation may be missing."
+    assert result.exit_code == 1
+    assert result.stderr.endswith(f"\n{rejected}\n")
+    assert result.stderr.count("rejected") == 1
+    assert gate(run, "--allow-incomplete").exit_code == 0
+
+
 def test_an_assertion_is_as_strict() -> None:
     criteria = {"tool_trajectory_avg_score": 1}
     with pytest.raises(AssertionError, match="an invocation may be missing") as raised:
