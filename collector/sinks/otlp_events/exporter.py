@@ -16,6 +16,7 @@ from opentelemetry.sdk._logs.export import LogRecordExporter
 
 from pathgauge.collector.config.plugins.sinks import SinkContext
 from pathgauge.collector.sinks.otlp_events.options import OtlpEventsOptions
+from pathgauge.collector.sinks.otlp_events.rotated import RotatedExporter
 from pathgauge.collector.sinks.otlp_events.tls_files import tls_files
 
 _LOGGER = logging.getLogger("opentelemetry.exporter.otlp.proto")
@@ -67,8 +68,15 @@ def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 def build_exporter(options: OtlpEventsOptions, context: SinkContext) -> LogRecordExporter:
     """The exporter for these options. It connects with its first export. Raises `ConfigError`."""
-    files = tls_files(options, context)
     _LOGGER.handlers, _LOGGER.propagate = [EXPORT_ERRORS], False
+    named = (options.tls.ca_file, options.tls.cert_file, options.tls.key_file)
+    if files := [context.folder / name for name in named if name is not None]:
+        return RotatedExporter(lambda: _build(options, context), files)
+    return _build(options, context)
+
+
+def _build(options: OtlpEventsOptions, context: SinkContext) -> LogRecordExporter:
+    files = tls_files(options, context)
     return _grpc(options, files) if options.protocol == "grpc" else _http(options, files)
 
 
