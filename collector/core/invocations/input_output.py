@@ -68,8 +68,9 @@ class Dialogue:
         nothing else does.
         """
         for node in _down_to_first(agent, steps):
-            text = last_user_text(self.input_of(node)) or self._asked_in_step(node)
-            if text:
+            shown = self.input_of(node)
+            text = last_user_text(shown) or self._asked_in_step(node)
+            if text and not _ends_before_turn(shown, steps):
                 return text
         if steps:
             return last_user_text(steps[0].content.turn)
@@ -170,6 +171,17 @@ class Dialogue:
         if text is None:
             return ()
         return (Message(role, text),)
+
+
+def _ends_before_turn(shown: Sequence[Message], steps: Sequence[Step]) -> bool:
+    """Whether the messages that an agent was given are the turns before: they end with an answer
+    that its first prompt has, too, as one of the model.
+    """
+    text = last_answer(shown)
+    if not text or not steps:
+        return False
+    prompt = steps[0].content.input
+    return any(message.role == "assistant" and message.text == text for message in prompt)
 
 
 def _link(steps: Sequence[Step]) -> None:

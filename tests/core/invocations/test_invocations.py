@@ -338,6 +338,12 @@ def test_a_model_call_that_failed_gave_no_answer() -> None:
     assert of(agent(), failed)[0].final_response is None
 
 
+def test_what_was_said_before_the_question_is_no_answer() -> None:
+    state = [{"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Where is it?"}]
+    [found] = of(agent(more={"gen_ai.output.messages": json.dumps(state)}))
+    assert found.final_response is None
+
+
 def test_content_in_log_records_is_the_content_of_their_span() -> None:
     body = {
         "message": {"role": "assistant", "content": "from a log"},

@@ -117,12 +117,13 @@ def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 def answer(messages: Iterable[Message]) -> str | None:
     """The answer in the output of a model: the text of the first choice, with streamed chunks
-    joined; `None` if it asks for tool calls, or is not recorded.
+    joined; `None` if it asks for tool calls, or is not recorded. Whatever precedes a text of a user
+    is no answer to it.
 
     One tool call is itself an answer: `final_answer`, with which smolagents ends.
     """
     chunks: list[str | None] = []
-    for message in messages:
+    for message in last_turn(tuple(messages)):
         if message.role != "assistant":
             continue
         if message.calls:

@@ -195,3 +195,18 @@ def test_concurrent_agents_are_not_attached_to_calls_of_each_other() -> None:
         spans.append(span(name, f"{name}.{kind}", attributes, parent=parent, end=1, scope=AGENTS))
     [read_one] = of(*(Span(one.raw, one.resource, Scope(AGENTS, "0.62.3")) for one in spans))
     assert sorted(call.name for call in read_one.tool_calls) == ["call x", "call y"]
+
+
+def test_the_turns_before_that_a_function_gets_are_not_what_it_was_asked() -> None:
+    past = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
+    called = {
+        "traceloop.span.kind": "agent",
+        "traceloop.entity.input": json.dumps({"args": ["Refund it", past], "kwargs": {}}),
+    }
+    prompt = [*past, {"role": "user", "content": "Refund it"}]
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(prompt)}
+    [found] = of(
+        span("a", "desk.agent", called, end=9, scope="traceloop.tracer"),
+        span("m", "openai.chat", asked, parent="a", start=1, end=2),
+    )
+    assert found.user_input == "Refund it"
