@@ -75,11 +75,10 @@ def bare_result(value: Any, unwrap: Callable[[Any], Result] | None = None) -> Re
 
 
 def tool_message(value: Any) -> Response | None:
-    """The result in a LangChain tool message, which may be the only message of a state."""
-    if isinstance(value, dict) and value.keys() == {"messages"}:
-        messages = value["messages"]
-        if isinstance(messages, list) and len(messages) == 1:
-            value = messages[0]
+    """The result in a LangChain tool message, which may be the only message of a state, the last
+    one of a LangGraph command, or the output of a run in JavaScript.
+    """
+    value = _message_in(value)
     if not _is_tool_message(value):
         return None
     messages = parse_messages(value, "tool")
@@ -87,6 +86,25 @@ def tool_message(value: Any) -> Response | None:
     if len(responses) == 1:
         return responses[0]
     return None
+
+
+def _message_in(value: Any) -> Any:
+    if isinstance(value, list) and len(value) == 1:
+        [value] = value
+    match value:
+        case {"messages": [message], **others} if not others:
+            return message
+        case {"output": output, **others} if not others:
+            return _message_in_command(output)
+    return _message_in_command(value)
+
+
+def _message_in_command(value: Any) -> Any:
+    """The message with which a tool that returns a command answers the model."""
+    match value:
+        case {"goto": _, "update": {"messages": [*_, message]}}:
+            return message
+    return value
 
 
 def _is_tool_message(value: Any) -> bool:

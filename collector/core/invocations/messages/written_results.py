@@ -2,8 +2,8 @@
 
 Several instrumentations write the same objects, so that they are recognised by their format in
 every trace: the tool message of LangChain and the `FunctionExecutionResult` of Agno as `str()`
-gives them, and AG2's pair of whether a tool succeeded and the message about it. Of a text that is
-such an object but cannot be read, the result is unknown.
+gives them, AG2's pair of whether a tool succeeded and the message about it, and the response of
+AgentScope. Of a text that is such an object but cannot be read, the result is unknown.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathgauge.collector.core.invocations.messages.values import as_text, decode
 from pathgauge.collector.core.reading_budget import spend
 from pathgauge.scorers.types import Json
 
+_SUCCESS = "success"
+_STATES = (_SUCCESS, "error", "interrupted", "denied")
 _MESSAGE, _CALL_ID = "content=", " tool_call_id='"
 _EXECUTION = "status='"
 _EXECUTION_RESULT = re.compile(
@@ -41,7 +43,7 @@ def is_object(item: Any) -> bool:
 
 
 def written_result(value: Any) -> Result | None:
-    """The result inside an object that was written as text or a pair; `None` for other values."""
+    """The result inside an object of a framework; `None` for other values."""
     match value:
         case str() if value.startswith(_MESSAGE) and _CALL_ID in value:
             return _of_message(value)
@@ -49,9 +51,21 @@ def written_result(value: Any) -> Result | None:
             return _of_execution(value)
         case [bool() as succeeded, {"role": "function", "content": content}]:
             return Result(decoded(content), None if succeeded else as_text(content))
+        case {"content": [*blocks], "state": str() as state, "metadata": _, "id": _}:
+            return _of_blocks(blocks, state)
         case {"tool_messages": [str() as message, *_]} if is_written_object(message):
             return Result()  # a round of calls: the messages tell which result is whose
     return None
+
+
+def _of_blocks(blocks: list[Any], state: str) -> Result | None:
+    """The result of a tool of AgentScope. Only the state tells whether it failed."""
+    if state not in _STATES or not all(isinstance(block, dict) for block in blocks):
+        return None
+    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+    text = "\n".join(texts)
+    error = None if state == _SUCCESS else text or state
+    return Result(decoded(text) if len(texts) == len(blocks) else None, error)
 
 
 def _of_message(text: str) -> Result:

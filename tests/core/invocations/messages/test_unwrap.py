@@ -36,6 +36,18 @@ FAILED = {
 }
 
 
+def command(*messages: Any) -> dict[str, Any]:
+    """What a tool of LangGraph returns that also changes the state of the graph."""
+    update = {"messages": [lc("HumanMessage", content="Where is it?"), *messages], "step": 1}
+    return {"graph": None, "update": update, "resume": None, "goto": []}
+
+
+def response(*texts: str, state: str = "success") -> dict[str, Any]:
+    """The response of a tool of AgentScope."""
+    blocks = [{"type": "text", "text": text, "id": "b", "finished_at": None} for text in texts]
+    return {"content": blocks, "state": state, "metadata": {}, "id": "c"}
+
+
 @pytest.mark.parametrize(
     ("recorded", "bare"),
     [
@@ -117,6 +129,14 @@ def test_arguments_of_a_callable(recorded: Any, bare: Any) -> None:
             Result("no such order", "no such order"),
         ),
         ({"status": "error", "order_id": "A-1"}, Result({"status": "error", "order_id": "A-1"})),
+        (command(lc("ToolMessage", content="sunny", tool_call_id="c")), Result("sunny")),
+        ([command(FAILED)], Result("no such order", "no such order")),
+        ({"output": lc("ToolMessage", content="sunny", tool_call_id="c")}, Result("sunny")),
+        ({"output": command(FAILED)}, Result("no such order", "no such order")),
+        (response(json.dumps(ORDER)), Result(ORDER)),
+        (response("one", "two"), Result("one\ntwo")),
+        (response("no such order", state="error"), Result("no such order", "no such order")),
+        (response(state="interrupted"), Result("", "interrupted")),
     ],
 )
 def test_results(recorded: Any, bare: Result) -> None:
@@ -136,6 +156,10 @@ def test_results(recorded: Any, bare: Result) -> None:
         {"tool_name": "drill", "raw_output": 3, "price": 4},
         {"output": "sunny"},
         {"output": 1, "kwargs": {}},
+        {"goto": "shop", "update": {"messages": ["sunny"]}},
+        {"goto": [], "update": None},
+        {"content": [{"text": "sunny"}], "state": "open", "metadata": {}, "id": 1},
+        {"content": ["sunny"], "state": "success", "metadata": {}, "id": 1},
         lc("AIMessage", content="Hi"),
     ],
     ids=str,
