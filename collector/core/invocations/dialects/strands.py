@@ -1,10 +1,11 @@
 """Strands Agents, own telemetry: the GenAI conventions of any age, with content in span events.
 
-Recognised by the scope `strands.telemetry.tracer`. By default all content is in the older message
-events, even on tool spans: there `gen_ai.tool.message` has the arguments and `gen_ai.choice` the
-result, as content blocks. On agent spans `gen_ai.choice` is the answer. `execute_event_loop_cycle`
-is a turn of the loop; `invoke_swarm` and `invoke_graph` run several agents. Spans `memory.*`
-maintain the memory of the agent, sometimes with model calls of their own.
+Recognised by the scope `strands.telemetry.tracer`, and in TypeScript, where the name of the service
+is the scope, by an attribute with the time of each span. By default all content is in the older
+message events, even on tool spans: there `gen_ai.tool.message` has the arguments and
+`gen_ai.choice` the result, as content blocks. On agent spans `gen_ai.choice` is the answer.
+`execute_event_loop_cycle` is a turn of the loop; `invoke_swarm` and `invoke_graph` run several
+agents. Spans `memory.*` maintain the memory of the agent, sometimes with model calls of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "strands.telemetry.tracer"
+_TIME = "gen_ai.event.start_time"
+"""An attribute of every span in TypeScript."""
 
 _KINDS: dict[str, Kind] = {**OPERATIONS, "invoke_swarm": "workflow", "invoke_graph": "workflow"}
 
@@ -36,7 +39,7 @@ def _answer(span: Span) -> str | None:
 
 def matches(span: Span) -> bool:
     """Spans of Strands' own tracer."""
-    return span.scope.name == SCOPE
+    return span.scope.name == SCOPE or _TIME in span.attributes
 
 
 def kind(span: Span) -> Kind | None:
@@ -51,9 +54,10 @@ STRANDS = Dialect(
     name="strands",
     before=("langsmith",),
     scopes=(SCOPE,),
+    byte_marks=(_TIME.encode(),),
     matches=matches,
     kind=kind,
-    reads=(_OPERATION,),
+    reads=(_OPERATION, _TIME),
     may_be_entry=lambda span: span.name in ("invoke_swarm", "invoke_graph"),
     fields=Fields(
         arguments=(InEvent("gen_ai.tool.message", "content"),),

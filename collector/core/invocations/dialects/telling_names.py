@@ -21,6 +21,12 @@ OUT = frozenset({"output", "outputs", "completion", "response", "result", "reply
 """Words of attributes that go in, and of those that come out."""
 
 
+_NO_DIRECTION = frozenset({"http", "definition", "metadata", "system"})
+"""Words of attributes that hold nothing that a user or a tool says. A system prompt is of the
+program.
+"""
+
+
 def stated_kind(parts: tuple[str, ...]) -> Kind | None:
     """The kind that a value states, also after the name of a vendor or before that of an agent."""
     for start in (0, 1):
@@ -32,7 +38,7 @@ def stated_kind(parts: tuple[str, ...]) -> Kind | None:
 
 def direction(parts: tuple[str, ...]) -> str | None:
     """Whether what an attribute holds goes in or comes out, by the last word that tells."""
-    if "http" in parts or "definition" in parts or "metadata" in parts:
+    if not _NO_DIRECTION.isdisjoint(parts):
         return None
     for word in reversed(parts):
         if word in OUT:

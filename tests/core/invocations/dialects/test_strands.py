@@ -147,3 +147,30 @@ def test_a_step_of_the_loop_is_a_link_even_if_a_processor_gives_it_a_kind() -> N
 def test_a_model_call_that_fills_the_memory_is_no_invocation() -> None:
     memory = operation("memory", "memory.extract", "memory.extract")
     assert read(trace(memory, operation("m", "chat", "chat", parent="memory"))) == []
+
+
+def test_spans_of_typescript_are_recognised_whatever_the_service_is_called() -> None:
+    time = {"gen_ai.event.start_time": "2026-11-21T10:00:00Z"}
+    whole = {"gen_ai.operation.name": "invoke_agent", "system_prompt": '"Be brief."', **time}
+    looking = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", **time}
+    asked = ("gen_ai.user.message", {"content": '[{"text":"Where is it?"}]'})
+    called = ("gen_ai.tool.message", {"content": '{"order":1}'})
+    shown = ("gen_ai.choice", {"message": '[{"json":{"found":true}}]'})
+    said = ("gen_ai.choice", {"message": "In Paris."})
+    [one] = read(
+        trace(
+            span("a", "invoke_agent a", whole, end=9, scope="shop", events=[asked, said]),
+            span("c", "execute_agent_loop_cycle", time, parent="a", end=5, scope="shop"),
+            span(
+                "t", "execute_tool look", looking, parent="c", scope="shop", events=[called, shown]
+            ),
+        )
+    )
+    assert (one.dialect, one.user_input, one.final_response) == (
+        "strands",
+        "Where is it?",
+        "In Paris.",
+    )
+    assert [(call.name, call.arguments, call.result) for call in one.tool_calls] == [
+        ("look", {"order": 1}, {"found": True})
+    ]

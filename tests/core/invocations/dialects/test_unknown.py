@@ -255,6 +255,14 @@ def test_what_a_tool_does_is_none_of_the_calls_that_a_model_span_sums_up() -> No
     assert (found.input_tokens, len(found.model_calls)) == (35, 3)
 
 
+@pytest.mark.parametrize("key", ["system_prompt", "systemInput"])
+def test_the_prompt_of_the_program_is_not_what_a_user_asked(key: str) -> None:
+    spans = run(arguments={"id": 42}, result="Paris")
+    prompt: dict[str, Any] = {key: "Be brief."}
+    spans[0] = step("run", kind="agent", agent_name="support", **prompt)
+    assert only(spans).user_input == "Where is order 42?"
+
+
 def test_a_span_of_an_agent_with_the_name_of_a_tool_is_a_tool_call() -> None:
     spans = run(arguments={"id": 42}, result="Paris")
     spans[2] = step("ask_agent", "run", 2, kind="agent", tool_name="find_order", result="Paris")
