@@ -20,6 +20,8 @@ AGENT_NAME, THREAD = "lc_agent_name", "thread_id"
 NODE, PATH = "langgraph_node", "langgraph_checkpoint_ns"
 
 _TOOL_NODE = "tools"
+_STEPS = ("Runnable", "Channel")
+"""How the names of chain runs begin that are steps of a graph."""
 
 
 def kind(name: str, metadata: Mapping[str, Any]) -> Kind:
@@ -30,6 +32,23 @@ def kind(name: str, metadata: Mapping[str, Any]) -> Kind:
     if agent:
         return "named_step"
     return "chain"
+
+
+def kind_in_javascript(name: str, metadata: Mapping[str, Any]) -> Kind:
+    """As `kind`. In JavaScript all graphs below an agent have the name of that agent in their
+    metadata, so a graph inside a tool is known by its position only.
+    """
+    if name == metadata.get(AGENT_NAME) or is_graph_in_tool(name, metadata):
+        return "named_step"
+    if name == metadata.get(NODE):
+        return "other"
+    return "chain"
+
+
+def is_graph_in_tool(name: str, metadata: Mapping[str, Any]) -> bool:
+    """Whether a chain run called `name` is the graph of an agent that a tool runs."""
+    is_in_tool = metadata.get(NODE) == _TOOL_NODE and name != _TOOL_NODE
+    return is_in_tool and not name.startswith(_STEPS)
 
 
 def may_be_entry(span: Span) -> bool:

@@ -38,6 +38,7 @@ LANGCHAIN, OPENAI_AGENTS = SCOPE + "langchain", SCOPE + "openai_agents"
 SMOLAGENTS, HAYSTACK = SCOPE + "smolagents", SCOPE + "haystack"
 BEEAI = SCOPE + "beeai"
 CLAUDE_AGENT_SDK = SCOPE + "claude_agent_sdk"
+LANGCHAIN_JS = "@arizeai/openinference-instrumentation-langchain"
 OPENAI_AGENTS_JS = "@arizeai/openinference-instrumentation-openai-agents"
 KIND = "openinference.span.kind"
 
@@ -82,6 +83,8 @@ def kind(span: Span) -> Kind | None:
         return stated
     if span.scope.name == LANGCHAIN:
         return _graph_kind(span)
+    if span.scope.name == LANGCHAIN_JS:
+        return langgraph.kind_in_javascript(span.name, members(attributes.get(_METADATA)))
     if span.scope.name in (OPENAI_AGENTS, OPENAI_AGENTS_JS):
         return _kind_of_run(span, stated)
     return stated
@@ -127,7 +130,19 @@ def _answered_call(span: Span) -> Any:
     output = members(span.attributes.get(_OUTPUT))
     if output.get("type") == "tool":
         return members(output.get("data")).get("tool_call_id")
+    if span.scope.name == LANGCHAIN_JS:
+        return members(members(output.get("output")).get("kwargs")).get("tool_call_id")
     return None
+
+
+def _agent_in_tool(span: Span) -> str | None:
+    """The name of a graph that a tool runs, which has the name of the agent around it in its
+    metadata.
+    """
+    if span.scope.name != LANGCHAIN_JS or span.attributes.get(KIND) != "CHAIN":
+        return None
+    metadata = members(span.attributes.get(_METADATA))
+    return span.name if langgraph.is_graph_in_tool(span.name, metadata) else None
 
 
 def may_be_entry(span: Span) -> bool:
@@ -219,6 +234,7 @@ OPENINFERENCE = Dialect(
     fields=Fields(
         agent_name=(
             _AGENT_NAME,
+            Derived(_agent_in_tool, reads=(JsonMember(_METADATA, (langgraph.NODE,)),)),
             JsonMember(_METADATA, (langgraph.AGENT_NAME,)),
             _NODE,
             Derived(enclosing_graph, reads=(JsonMember(_METADATA, (langgraph.PATH,)),)),

@@ -538,3 +538,33 @@ def test_a_stream_that_the_program_reads_is_no_answer() -> None:
         None,
         frozenset({"content_missing", "no_tool_spans"}),
     )
+
+
+def test_in_langchain_for_javascript_a_graph_inside_a_tool_is_a_sub_agent() -> None:
+    """All runs have the name of the outermost agent in their metadata."""
+    scope = "@arizeai/openinference-instrumentation-langchain"
+    node = {"lc_agent_name": "desk", "langgraph_node": "tools"}
+
+    def chain(id: str, name: str, parent: str, metadata: Mapping[str, str]) -> Span:
+        more = {"metadata": json.dumps(metadata)}
+        return run(id, name, "CHAIN", scope, more, parent=parent, start=2, end=5)
+
+    message = {"lc": 1, "id": ["ToolMessage"], "kwargs": {"tool_call_id": "c1", "content": "Yes."}}
+    called = {
+        "tool.name": "ask_expert",
+        "input.value": "Is it insured?",
+        "output.value": json.dumps({"output": message}),
+        "metadata": json.dumps(node),
+    }
+    [found] = of(
+        run("a", "desk", "CHAIN", scope, {"metadata": '{"lc_agent_name": "desk"}'}),
+        chain("n", "tools", "a", node),
+        run("t", "ask_expert", "TOOL", scope, called, parent="n", start=2, end=6),
+        chain("e", "expert", "t", node),
+        chain("m", "model_request", "e", node | {"langgraph_node": "model_request"}),
+        chain("r", "RunnableLambda", "t", node),
+    )
+    assert (found.agent, [sub.agent for sub in found.sub_agents]) == ("desk", ["expert"])
+    assert [(call.id, call.kind, call.result) for call in found.tool_calls] == [
+        ("c1", "agent", "Yes.")
+    ]
