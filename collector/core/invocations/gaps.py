@@ -115,7 +115,8 @@ class Gaps:
         """
         if not with_calls and (self.dialogue.rounds or any(map(hides_tools, self.agents))):
             return self._calls_unknown(with_calls)
-        return any("tool" in (_finish_reasons(step) or "") for step in self._silent(with_calls))
+        steps = self._silent(with_calls) if with_calls or self.tools else self._succeeded()
+        return any("tool" in (_finish_reasons(step) or "") for step in steps)
 
     def _calls_unknown(self, with_calls: set[int | None]) -> bool:
         """Whether tools may have been called without any record."""
@@ -133,6 +134,10 @@ class Gaps:
             is_known = number in with_calls or step.content.output
             if not is_known and error_of(step.node) is None:
                 yield step
+
+    def _succeeded(self) -> Iterable[Step]:
+        """The model calls that did not fail."""
+        return (step for step in self.dialogue.steps if error_of(step.node) is None)
 
     def _answered_at_once(self) -> bool:
         """Whether the only model call gave the answer, so that it asked for no tools."""

@@ -27,9 +27,10 @@ from pathgauge.collector.core.invocations.messages.message import (
 from pathgauge.collector.core.invocations.messages.parse import parse_last_turn, parse_messages
 from pathgauge.collector.core.invocations.messages.values import EMPTY, decode, decoded
 from pathgauge.collector.core.invocations.node import Node
-from pathgauge.collector.core.otlp.spans import Attributes, LogRecord
+from pathgauge.collector.core.otlp.spans import Attributes, LogRecord, Span
 from pathgauge.scorers.types import Flag
 
+_RESPONSE_ID = "gen_ai.response.id"
 DETAILS = "gen_ai.client.inference.operation.details"
 _INPUT_EVENTS = {
     "gen_ai.system.message": "system",
@@ -147,8 +148,12 @@ class ModelContent:
         return found, is_empty
 
     def _values(self, field: _Field) -> Iterator[Any]:
-        """The values of a field: in span attributes, log records, then span events."""
+        """The values of a field: in span attributes, log records, then span events. Of several
+        spans, that of the client, which knows the id of the response, has all that was said.
+        """
         spans = self._node.own_spans
+        if len(spans) > 1:
+            spans = sorted(spans, key=_lacks_response_id)
         for path in getattr(self._node.fields, field):
             for span in spans:
                 yield value_at(path, span)
@@ -189,6 +194,10 @@ class ModelContent:
                     for key, value in event.attributes.items()
                 }
                 yield event.name, body
+
+
+def _lacks_response_id(span: Span) -> bool:
+    return _RESPONSE_ID not in span.attributes
 
 
 def _reads_messages(dialect: Dialect) -> bool:

@@ -124,6 +124,7 @@ def haystack() -> list[Any]:
     [
         invocation(chats=[LOST, STOPPED]),
         invocation(chats=[{REASONS: '["tool_use"]'}, {}]),
+        invocation(chats=[LOST | SAID, STOPPED]),
         [
             *invocation(chats=[STOPPED]),
             span(
@@ -137,7 +138,14 @@ def haystack() -> list[Any]:
         crew(),
         haystack(),
     ],
-    ids=["a call was lost", "another call was lost", "a handoff", "crewai", "haystack"],
+    ids=[
+        "a call was lost",
+        "another call was lost",
+        "a reply without it",
+        "a handoff",
+        "crewai",
+        "haystack",
+    ],
 )
 def test_tool_calls_that_were_made_and_are_not_recorded_are_never_settled(spans: Any) -> None:
     found = reading(*spans)

@@ -69,6 +69,20 @@ def test_the_content_and_the_tokens_of_both_spans_are_one_answer() -> None:
     )
 
 
+def test_the_span_of_the_client_tells_the_calls_that_the_other_leaves_out() -> None:
+    """As those of LangChain and OpenAI under OpenLLMetry for JavaScript."""
+    ended = '[{"role": "assistant", "parts": [{"type": "text", "content": ""}]}]'
+    call = '{"type": "tool_call", "id": "c1", "name": "look", "arguments": {"order": 1}}'
+    asking = f'[{{"role": "assistant", "parts": [{call}]}}]'
+    one = of(
+        chat("a", (1, 4), "wrapper", more={OUTPUT: ended}),
+        chat("b", (2, 3), "sdk", more={OUTPUT: asking, "gen_ai.response.id": "r1"}),
+    )
+    assert [(one.id, one.name, one.arguments) for one in one.tool_calls] == [
+        ("c1", "look", {"order": 1})
+    ]
+
+
 def test_which_of_two_concurrent_calls_a_span_without_an_id_describes_is_not_guessed() -> None:
     one = of(chat("a", (1, 5), "wrapper"), chat("b", (1.5, 6), "wrapper"), chat("c", (2, 3), "sdk"))
     assert len(one.model_calls) == 3

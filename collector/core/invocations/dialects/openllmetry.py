@@ -32,6 +32,9 @@ KIND, ENTITY = "traceloop.span.kind", "traceloop.entity.name"
 _ENCODED_KIND = KIND.encode()
 METADATA = "traceloop.association.properties."
 
+_LANGCHAIN_JS = "@traceloop/instrumentation-langchain"
+_WORKFLOW = "traceloop.workflow.name"
+
 NODES = "gen_ai.workflow.nodes"
 """An attribute of the spans around the runs of whole graphs."""
 
@@ -77,6 +80,10 @@ def kind(span: Span) -> Kind | None:
         if _REQUEST_TYPE in attributes:
             return "model"
         return None
+    if span.scope.name == _LANGCHAIN_JS:
+        # Every step of a graph is called a workflow, by the name of its class.
+        is_step = stated != "workflow" or str(attributes.get(_WORKFLOW)).startswith("Runnable")
+        return "other" if is_step else "chain"
     if stated in ("workflow", "task") and "langchain" in span.scope.name:
         return _kind_of_run(attributes, is_task=stated == "task")
     return _KINDS.get(str(stated))
@@ -138,7 +145,7 @@ OPENLLMETRY = Dialect(
     byte_marks=(b"traceloop.", _REQUEST_TYPE.encode()),
     matches=matches,
     kind=kind,
-    reads=(KIND, ENTITY, NODES, _REQUEST_TYPE, _NODE, METADATA + langgraph.PATH),
+    reads=(KIND, ENTITY, NODES, _REQUEST_TYPE, _NODE, _WORKFLOW, METADATA + langgraph.PATH),
     may_be_entry=_may_be_entry,
     name_of=name_of,
     unwrap_arguments=unwrap_arguments,

@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from pathgauge.collector.core.otlp.spans import Scope, Span, Trace
 from pathgauge.collector.testing import span, span_id, trace_id
 from pathgauge.scorers.types import Invocation
@@ -210,3 +212,20 @@ def test_the_turns_before_that_a_function_gets_are_not_what_it_was_asked() -> No
         span("m", "openai.chat", asked, parent="a", start=1, end=2),
     )
     assert found.user_input == "Refund it"
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"), [("CompiledStateGraph", ["Hi."]), ("RunnableLambda", [])]
+)
+def test_steps_of_langchain_for_javascript_are_no_runs(name: str, answers: list[str]) -> None:
+    """Each is called a workflow, and begins a trace of its own."""
+    said = [{"type": "ai", "data": {"content": "Hi."}}]
+    attributes = {
+        "gen_ai.operation.name": "workflow",
+        "traceloop.span.kind": "workflow",
+        "traceloop.workflow.name": name,
+        "traceloop.entity.output": json.dumps({"messages": said}),
+    }
+    scope = "@traceloop/instrumentation-langchain"
+    found = of(span("w", f"workflow {name}", attributes, end=9, scope=scope))
+    assert [one.final_response for one in found] == answers
