@@ -38,6 +38,7 @@ _NO_CONTENT = frozenset(
     {"type", "types", "spec", "schema", "mime", "id", "ids", "tokens", "token", "count", "usage"}
     | {"model", "time", "duration", "reason", "reasons", "status", "code", "size", "length"}
     | {"name", "headers", "header", "role", "http", "config", "settings", "tools", "definitions"}
+    | {"ms", "ns", "us", "seconds"}
 )
 _END = re.compile(r"[.\s](tool|task|agent|workflow|chat)$")
 _OTHERS = frozenset({"user", "human"})
@@ -101,10 +102,17 @@ class Understood:
             case "model" if self.tokens() or self.messages("out") is not None:
                 return "model"
         if self._explicit_tool_name() and named is None and self.tokens() is None:
-            return "tool"
+            return "tool" if self._is_of_call() else None
         if named is None and self.tokens() is not None and self.model("out", "in"):
             return "model"
         return None
+
+    def _is_of_call(self) -> bool:
+        """Whether a span with the name of a tool is the call itself. Others mention the tool, such
+        as the span of the reply that asks for it.
+        """
+        is_named = "tool" in words(self.span.name) or self.span.name == self._explicit_tool_name()
+        return is_named or self.call_id() is not None or self.result() is not None
 
     def stated_kind(self) -> Kind | None:
         """The kind that attributes state, if they agree."""

@@ -255,6 +255,12 @@ def test_what_a_tool_does_is_none_of_the_calls_that_a_model_span_sums_up() -> No
     assert (found.input_tokens, len(found.model_calls)) == (35, 3)
 
 
+def test_a_span_that_only_mentions_a_tool_is_no_call() -> None:
+    spans = run(call_id="c1")
+    spans.append(step("reply", "answer", 3, tool_name="find_order", response_wait_ms=3))
+    assert [(call.id, call.result) for call in only(spans).tool_calls] == [("c1", None)]
+
+
 @pytest.mark.parametrize("key", ["system_prompt", "systemInput"])
 def test_the_prompt_of_the_program_is_not_what_a_user_asked(key: str) -> None:
     spans = run(arguments={"id": 42}, result="Paris")
