@@ -1,6 +1,6 @@
 """How many examples property tests try: a fifth by default, two fifths in CI, all in `make
-test-slow`. CI also runs two fifths of every long table. And 15,000 tests are collected faster, and
-kept out of every garbage collection.
+test-slow`. CI also leaves out some slow tests, other ones for every commit. And 15,000 tests are
+collected faster, and kept out of every garbage collection.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ settings.register_profile("quick", settings.get_profile("full"), max_examples=20
 settings.register_profile("short", settings.get_profile("full"), max_examples=40)
 settings.load_profile("quick")
 
+FIFTHS_IN_CI = {"long_table": 2, "slow": 3}
+"""How many of five tests with a mark CI runs. The first mark of a test counts."""
 TAKE_LONGEST = ("faults", "mcp_server", "receivers", "service")
 """Folders of tests that start services."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With `--no-loadscope-reorder`, put files first whose tests take longest, so that no worker is
-    left alone with one of them. In CI, leave out three fifths of the cases marked as `long_table`.
+    left alone with one of them. In CI, leave out what `FIFTHS_IN_CI` says.
     """
     if config.getoption("loadscopereorder", None) is False:
         items.sort(key=lambda item: _folder(item) not in TAKE_LONGEST)
     if config.getoption("--hypothesis-profile", None) == "short":
-        left_out = [
-            one for one in items if one.get_closest_marker("long_table") and not _in_ci(one)
-        ]
+        left_out = [one for one in items if not _in_ci(one)]
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
@@ -51,9 +51,10 @@ def _folder(item: pytest.Item) -> str:
 
 
 def _in_ci(item: pytest.Item) -> bool:
-    """CI takes `TABLES_SEED` from the commit, so that other commits run other cases."""
-    seed = os.environ.get("TABLES_SEED", "")
-    return zlib.crc32(f"{seed} {item.nodeid}".encode()) % 5 < 2
+    """CI takes `SLOW_SEED` from the commit, so that other commits run other tests."""
+    marked = (count for mark, count in FIFTHS_IN_CI.items() if item.get_closest_marker(mark))
+    seed = os.environ.get("SLOW_SEED", "")
+    return zlib.crc32(f"{seed} {item.nodeid}".encode()) % 5 < next(marked, 5)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
