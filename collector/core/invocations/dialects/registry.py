@@ -66,8 +66,11 @@ class Registry:
         self._precedence = [*sorted(self.dialects, key=_rank), self.fallback]
         self._names = tuple(name for dialect in self.dialects for name in dialect.names)
         self._entry_names = tuple(name for one in self.dialects for name in one.entry_names)
-        byte_marks = (mark for one in (GENAI, *self.dialects) for mark in one.byte_marks)
-        self._byte_marks = tuple(dict.fromkeys(byte_marks))
+        marks = dict.fromkeys(mark for one in (GENAI, *self.dialects) for mark in one.byte_marks)
+        self._byte_marks = tuple(
+            mark for mark in marks if not any(other in mark for other in marks if other != mark)
+        )
+        """Without those that contain another one, which is found wherever they are."""
         self._matching: ShapeCache[tuple[Dialect, ...]] = ShapeCache(_MAX_SHAPES)
         """Cache of the matching dialects by scope, name and attribute keys: there are few such
         combinations, compared with the number of spans.
