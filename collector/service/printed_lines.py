@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import sys
 import threading
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import (
     AbstractContextManager,
@@ -16,9 +17,12 @@ from contextlib import (
     redirect_stderr,
     redirect_stdout,
 )
-from typing import Literal, Self, TextIO, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TextIO, TypeAlias
 
 import structlog
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _log = structlog.get_logger(__name__)
 
@@ -28,28 +32,20 @@ MAX_CHARS = 1_000
 Format: TypeAlias = Literal["console", "json"]
 
 
-class PrintedLines(io.TextIOBase):
-    """Stands in for a stream. Each thread has lines of its own, so that they do not mix."""
+class _Target(Protocol):
+    def write(self, text: str, /) -> object: ...
 
-    def __init__(self, name: Literal["stdout", "stderr"], original: TextIO) -> None:
+    def flush(self) -> object: ...
+
+
+class PrintedLines:
+    """Logs text. Each thread has lines of its own, so that they do not mix."""
+
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._original = original
         self._thread = threading.local()
 
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """For those who ask before they print."""
-        return "utf-8"
-
-    def writable(self) -> bool:
-        """As a stream that can be printed to."""
-        return True
-
-    def fileno(self) -> int:
-        """For those who pass the stream to another process, or to C."""
-        return self._original.fileno()
-
-    def write(self, text: str) -> int:
+    def write(self, text: str, /) -> None:
         """Log the lines that `text` completes."""
         *lines, rest = (getattr(self._thread, "rest", "") + text).split("\n")
         self._thread.rest = rest
@@ -57,15 +53,11 @@ class PrintedLines(io.TextIOBase):
             self._log_line(line)
         if len(rest) >= MAX_CHARS:
             self.flush()
-        return len(text)
 
     def flush(self) -> None:
         """Log what no line break follows yet."""
         rest, self._thread.rest = getattr(self._thread, "rest", ""), ""
         self._log_line(rest)
-
-    def close(self) -> None:
-        """Do nothing: others still print."""
 
     def _log_line(self, line: str) -> None:
         if getattr(self._thread, "is_logging", False):
@@ -79,31 +71,110 @@ class PrintedLines(io.TextIOBase):
             self._thread.is_logging = False
 
 
+class _Decoding(threading.local):
+    """A thread may write a character in parts."""
+
+    def __init__(self) -> None:
+        self.decode = getincrementaldecoder("utf-8")("replace").decode
+
+
+class _Bytes(io.BufferedIOBase):
+    """The `buffer` of a stand-in, from which text goes on to its target."""
+
+    def __init__(self, name: str, original: TextIO | None, target: _Target) -> None:
+        self.name = f"<{name}>"
+        self.target = target
+        self._original = original
+        self._decoding = _Decoding()
+
+    def writable(self) -> bool:
+        """As a stream that can be printed to."""
+        return True
+
+    def fileno(self) -> int:
+        """For those who pass the stream to another process, or to C."""
+        return super().fileno() if self._original is None else self._original.fileno()
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Pass on what is text by now."""
+        content = bytes(data)
+        self.target.write(self._decoding.decode(content))
+        return len(content)
+
+    def flush(self) -> None:
+        """Pass on."""
+        self.target.flush()
+
+    def close(self) -> None:
+        """Do nothing: others still print."""
+
+
+class _StandIn(io.TextIOWrapper):
+    """Stands in for a stream, with all that plug-ins use of one. What they configure at import may
+    keep it for ever.
+    """
+
+    def __init__(self, name: str, original: TextIO | None, target: _Target) -> None:
+        self.bytes = _Bytes(name, original, target)
+        super().__init__(self.bytes, "utf-8", "backslashreplace", "\n", write_through=True)
+
+    def close(self) -> None:
+        """Do nothing: others still print."""
+
+
 class HeldOutput(AbstractContextManager["HeldOutput"]):
     """Keeps what is printed before the format of the log is known: the configuration that says it
     names plug-ins, which are imported when it is read. After an error, it is printed as it is.
     """
 
     def __init__(self) -> None:
-        self._streams = ExitStack()
-        self._held = io.StringIO(), io.StringIO()
+        self._redirects = ExitStack()
+        self._held = [_Held("stdout", sys.stdout), _Held("stderr", sys.stderr)]
 
     def __enter__(self) -> Self:
-        for redirect, held in zip((redirect_stdout, redirect_stderr), self._held, strict=True):
-            self._streams.enter_context(redirect(held))
+        stdout, stderr = (one.stand_in for one in self._held)
+        self._redirects.enter_context(redirect_stdout(stdout))
+        self._redirects.enter_context(redirect_stderr(stderr))
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         """Print as before."""
-        self._streams.close()
+        self._redirects.close()
         if error is not None:
             self.release("console")
 
     def release(self, form: Format) -> None:
-        """Print, or log, what is kept."""
-        with printed_to(form):
-            for stream, held in zip((sys.stdout, sys.stderr), self._held, strict=True):
-                stream.write(held.getvalue())
+        """Print, or log, what is kept, and what whoever kept a stream prints later."""
+        for one in self._held:
+            one.release(form)
+
+
+class _Held:
+    """One of the streams."""
+
+    def __init__(self, name: str, original: TextIO | None) -> None:
+        self._name, self._original = name, original
+        self._text = io.StringIO()
+        self.stand_in = _StandIn(name, original, self._text)
+
+    def release(self, form: Format) -> None:
+        target: _Target = PrintedLines(self._name)
+        if form == "console":
+            target = self._original or _Nowhere()
+        self.stand_in.bytes.target = target
+        if text := self._text.getvalue():
+            target.write(text)
+            target.flush()
+
+
+class _Nowhere:
+    """Instead of a stream that was closed before the process began."""
+
+    def write(self, text: str, /) -> None:
+        """Do nothing."""
+
+    def flush(self) -> None:
+        """Do nothing."""
 
 
 @contextmanager
@@ -112,10 +183,12 @@ def printed_to(form: Format) -> Iterator[None]:
     if form != "json":
         yield
         return
-    stdout, stderr = PrintedLines("stdout", sys.stdout), PrintedLines("stderr", sys.stderr)
-    with redirect_stdout(cast(TextIO, stdout)), redirect_stderr(cast(TextIO, stderr)):
+    targets = PrintedLines("stdout"), PrintedLines("stderr")
+    stdout = _StandIn("stdout", sys.stdout, targets[0])
+    stderr = _StandIn("stderr", sys.stderr, targets[1])
+    with redirect_stdout(stdout), redirect_stderr(stderr):
         try:
             yield
         finally:
-            stdout.flush()
-            stderr.flush()
+            for target in targets:
+                target.flush()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import NoReturn
 
 FAILED = 1
@@ -18,6 +19,7 @@ FAILED = 1
 
 def end_process(status: int = 0) -> NoReturn:
     """End with this status."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):  # there may be none, or a closed one
+            stream.flush()
     os._exit(status)
