@@ -10,6 +10,7 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig, resolve
 from pathgauge.collector.config.loading import problems_in_references
 from pathgauge.collector.config.plugins.registry import PluginError
+from pathgauge.collector.config.postgres import unreadable_files
 from pathgauge.collector.config.sinks import check_sinks
 from pathgauge.collector.core.documents import (
     MAX_PROBLEMS_IN_TOTAL,
@@ -50,11 +51,19 @@ def check(path: Path | None, *, insecure_bind: bool) -> Checked:
 
 
 def check_cluster(config: Config) -> None:
-    """Check what only the client of Kafka can tell, without a broker. Raises `ConfigError`."""
+    """Check what a client of Kafka or PostgreSQL would find, without a server. Raises
+    `ConfigError`.
+    """
+    problems = Problems()
     if config.kafka is not None:
         from pathgauge.collector.receivers.kafka.checking import check_client
 
-        check_client(config)
+        with problems:
+            check_client(config)
+    if config.postgres is not None:
+        texts = unreadable_files(config.postgres)
+        problems.add(config.problem(("postgres", "conninfo"), text) for text in texts)
+    problems.report()
 
 
 def _load(path: Path | None) -> Config:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pathgauge.collector.config.config import Config
 from pathgauge.collector.config.plugins.sinks import SINKS
-from pathgauge.collector.config.postgres import certificates_of
+from pathgauge.collector.config.postgres import CA, tls_files
 from pathgauge.collector.core.documents import show_path
 
 
@@ -40,9 +40,9 @@ def outgoing_files(config: Config) -> Iterator[OutgoingFile]:
             place = show_path(("kafka", "client", name))
             yield OutgoingFile(f"{place}: {file}", Path(file), is_ca)
     if config.postgres is not None:
-        for name, file in certificates_of(config.postgres).items():
-            yield OutgoingFile(f"postgres.conninfo: {name}={file}", Path(file), name == _CA)
+        for name, file in tls_files(config.postgres).items():
+            if name != "sslkey":
+                yield OutgoingFile(f"postgres.conninfo: {name}={file}", Path(file), name == CA)
 
 
 _OF_KAFKA = {"ssl.ca.location": True, "ssl.certificate.location": False}
-_CA = "sslrootcert"

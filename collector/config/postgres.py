@@ -7,8 +7,9 @@ password: no message quotes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -26,6 +27,8 @@ _CHOICES: Mapping[str, Sequence[str]] = {
     "gssencmode": ("prefer", "disable", "require"),
 }
 """Values that libpq checks only when it connects; the defaults come first."""
+CA = "sslrootcert"
+_FILES = (CA, "sslcert", "sslkey")
 
 
 def _conninfo(value: str) -> str:
@@ -55,15 +58,33 @@ class Postgres(Section):
     """A connection string of libpq. Passwords may also come from `PGPASSFILE` and the like."""
 
 
-def certificates_of(postgres: Postgres) -> Mapping[str, str]:
-    """The files of certificates that the address names, by libpq's settings."""
+def tls_files(postgres: Postgres) -> Mapping[str, str]:
+    """The files of certificates and of a key that the address names, by libpq's settings."""
     if missing_package():
         return {}
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - the package is optional
 
     settings = conninfo_to_dict(postgres.conninfo)
-    named = {name: settings.get(name) for name in ("sslrootcert", "sslcert")}
-    return {name: str(file) for name, file in named.items() if file and file != "system"}
+    if settings.get("sslmode") == "disable":
+        return {}
+    named = {name: str(settings.get(name) or "") for name in _FILES}
+    return {name: file for name, file in named.items() if file and not _is_no_file(name, file)}
+
+
+def _is_no_file(name: str, value: str) -> bool:
+    """Whether libpq takes it for the CAs of the system, or for a key of an engine of OpenSSL."""
+    return (name, value) == (CA, "system") or (name == "sslkey" and ":" in value)
+
+
+def unreadable_files(postgres: Postgres) -> Iterator[str]:
+    """What is wrong with files that the address names. libpq may connect without one that is
+    missing: `sslmode=require` then accepts any server.
+    """
+    for name, file in tls_files(postgres).items():
+        try:
+            Path(file).open("rb").close()
+        except OSError as error:
+            yield f"found {name}={file}, expected a readable file ({error.strerror})"
 
 
 def missing_package() -> bool:

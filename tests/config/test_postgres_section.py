@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pathgauge.collector import config
+from pathgauge.collector.cli.checking import check_cluster
 from pathgauge.collector.config import Config
 from pathgauge.collector.core.documents import ConfigError
 
@@ -81,3 +82,29 @@ def test_values_that_libpq_checks_when_it_connects_are_checked_at_once(
     with pytest.raises(ConfigError) as caught:
         load(f"{{conninfo: 'host=db.example {setting}'}}", tmp_path)
     assert str(caught.value) == f"{tmp_path}/pathgauge.yaml:1:22: postgres.conninfo: {found}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ("sslrootcert=/none/ca.pem", ["sslrootcert=/none/ca.pem"]),
+        (
+            "sslmode=verify-full sslrootcert=system sslcert=/none/own.pem sslkey=/none/own.key",
+            ["sslcert=/none/own.pem", "sslkey=/none/own.key"],
+        ),
+        ("sslkey=pkcs11:object=key", []),
+        ("sslmode=disable sslrootcert=/none/ca.pem", []),
+    ],
+)
+def test_a_file_that_is_missing_stops_the_start_as_libpq_may_connect_without_it(
+    settings: str, found: list[str], tmp_path: Path
+) -> None:
+    loaded = load(f"{{conninfo: 'host=db.example password={SECRET} {settings}'}}", tmp_path)
+    problems: list[str] = []
+    try:
+        check_cluster(loaded)
+    except ConfigError as error:
+        problems = str(error).splitlines()
+    place, expected = f"{tmp_path}/pathgauge.yaml:1:22: postgres.conninfo", "a readable file"
+    reason = "No such file or directory"
+    assert problems == [f"{place}: found {one}, expected {expected} ({reason})" for one in found]
