@@ -37,8 +37,6 @@ def serve(
     early_signals.hold()
 
     import asyncio
-    import os
-    from contextlib import chdir
 
     from pathgauge.collector.service.process_tuning import starting
 
@@ -56,7 +54,7 @@ def serve(
 
         save_memory(read_limits())
         with operator_errors():
-            with HeldOutput() as held, chdir(os.curdir):
+            with HeldOutput() as held:
                 settings = configuration.load(config)
             roles = roles_of(role or (), settings)
             check_cluster(settings)

@@ -4,8 +4,9 @@ of them, and score them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -163,25 +164,26 @@ def score(
         raise typer.BadParameter("--markdown - cannot be combined with --json, --details, --failed")
     out, err = Console(), Console(stderr=True)
     with operator_errors():
-        settings = for_gate(config, references or (), criteria)
-        active = resolve(settings)
-        missing = tuple(missing_references(active.evaluator.criteria, active.references))
-        print_messages([warning for warning in active.warnings if warning not in missing])
-        known = tuple(active.references)  # a wrong pattern is found before judges are asked
-        required = required_scenarios(known, require if known else None)
-        with shown_progress(err) as progress, _judges(settings, active, progress) as judge_all:
-            keys = settings.scenario.keys
-            replayed = list(
-                replay(
-                    files,
-                    active.evaluator,
-                    active.references,
-                    keys,
-                    judge_all,
-                    progress=progress,
-                    dialects=dialects_of(settings.dialects),
+        with redirect_stdout(sys.stderr):  # what plug-ins print is no part of the result
+            settings = for_gate(config, references or (), criteria)
+            active = resolve(settings)
+            missing = tuple(missing_references(active.evaluator.criteria, active.references))
+            print_messages([warning for warning in active.warnings if warning not in missing])
+            known = tuple(active.references)  # a wrong pattern is found before judges are asked
+            required = required_scenarios(known, require if known else None)
+            with shown_progress(err) as progress, _judges(settings, active, progress) as judge_all:
+                keys = settings.scenario.keys
+                replayed = list(
+                    replay(
+                        files,
+                        active.evaluator,
+                        active.references,
+                        keys,
+                        judge_all,
+                        progress=progress,
+                        dialects=dialects_of(settings.dialects),
+                    )
                 )
-            )
         if not known:
             known = references_of(replayed)  # of tables
             print_messages([] if known else missing)

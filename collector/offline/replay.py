@@ -4,8 +4,10 @@ it: their rows already are invocations.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import chdir
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -89,15 +91,17 @@ def replay(
         progress(f"reading {shown(path)}", number, len(paths))
         files = read_path(path)
         progress(f"scoring {shown(path)}", number, len(paths))
-        yield replay_files(
-            files,
-            path,
-            evaluator,
-            references,
-            scenario_keys,
-            judge_all=judge_all,
-            registry=registry,
-        )
+        with chdir(os.curdir):  # a scorer may change it, and the next path may be relative
+            replayed = replay_files(
+                files,
+                path,
+                evaluator,
+                references,
+                scenario_keys,
+                judge_all=judge_all,
+                registry=registry,
+            )
+        yield replayed
 
 
 def replay_files(

@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import chdir
 from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
@@ -162,7 +163,8 @@ def import_object(reference: str, hint: str = "") -> Any:
 
 def _import_module(module: str, hint: str) -> Any:
     try:
-        return importlib.import_module(module)
+        with chdir(os.curdir):  # other paths of the configuration may be relative
+            return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise PluginError(f"importing the module {module!r} failed: {error}") from error
