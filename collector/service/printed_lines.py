@@ -9,7 +9,7 @@ import io
 import sys
 import threading
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import (
     AbstractContextManager,
     ExitStack,
@@ -43,21 +43,33 @@ class PrintedLines:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._rests: dict[threading.Thread, str] = {}
+        """What no line break follows yet."""
         self._thread = threading.local()
 
     def write(self, text: str, /) -> None:
-        """Log the lines that `text` completes."""
-        *lines, rest = (getattr(self._thread, "rest", "") + text).split("\n")
-        self._thread.rest = rest
+        """Log the lines that `text` completes, and the last one of threads that have ended."""
+        thread = threading.current_thread()
+        *lines, rest = (self._rests.pop(thread, "") + text).split("\n")
         for line in lines:
             self._log_line(line)
+        if rest:
+            self._rests[thread] = rest
         if len(rest) >= MAX_CHARS:
             self.flush()
+        self._log_rests([one for one in list(self._rests) if not one.is_alive()])
 
     def flush(self) -> None:
         """Log what no line break follows yet."""
-        rest, self._thread.rest = getattr(self._thread, "rest", ""), ""
-        self._log_line(rest)
+        self._log_rests([threading.current_thread()])
+
+    def close(self) -> None:
+        """The same for all threads."""
+        self._log_rests(list(self._rests))
+
+    def _log_rests(self, threads: Iterable[threading.Thread]) -> None:
+        for one in threads:
+            self._log_line(self._rests.pop(one, ""))
 
     def _log_line(self, line: str) -> None:
         if getattr(self._thread, "is_logging", False):
@@ -191,4 +203,4 @@ def printed_to(form: Format) -> Iterator[None]:
             yield
         finally:
             for target in targets:
-                target.flush()
+                target.close()

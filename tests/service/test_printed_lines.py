@@ -49,6 +49,29 @@ def test_lines_of_threads_do_not_mix() -> None:
     assert sorted(one["text"] for one in logged) == ["of the test", "of the thread"]
 
 
+def test_the_last_line_of_a_thread_is_logged_when_it_has_ended_and_at_the_end() -> None:
+    printed, ending = threading.Event(), threading.Event()
+
+    def go_on() -> None:
+        print("of one that goes on", end="")
+        printed.set()
+        ending.wait()
+
+    ended = threading.Thread(target=print, args=("of one that has ended",), kwargs={"end": ""})
+    other = threading.Thread(target=go_on)
+    with capture_logs() as logged:
+        with printed_to("json"):
+            ended.start()
+            ended.join()
+            print("next")
+            other.start()
+            printed.wait()
+        ending.set()
+        other.join()
+    texts = [one["text"] for one in logged]
+    assert texts == ["of one that has ended", "next", "of one that goes on"]
+
+
 def test_a_stream_that_is_printed_to_has_what_streams_have() -> None:
     euro = "\N{EURO SIGN}\n".encode()
     with capture_logs() as logged, printed_to("json"):
