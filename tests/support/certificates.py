@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
     EllipticCurvePrivateKey,
     generate_private_key,
 )
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key as generate_rsa_key
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -110,6 +111,22 @@ class Authority:
         return Client(
             self.certificate, certificate.public_bytes(Encoding.PEM), _pem(key, NoEncryption())
         )
+
+
+def write_weak(folder: Path) -> None:
+    """A certificate `weak.pem` whose key is smaller than OpenSSL accepts by default."""
+    key = generate_rsa_key(public_exponent=65537, key_size=1024)
+    now, nobody = datetime.now(UTC), x509.Name([])
+    certificate = (
+        x509.CertificateBuilder(nobody, nobody, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, SHA256())
+    )
+    (folder / "weak.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
+    (folder / "weak.key").write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
 
 
 def pkcs8(key: bytes) -> bytes:

@@ -11,6 +11,7 @@ from pathgauge.collector.config.plugins.sinks import SinkContext
 from pathgauge.collector.sinks.otlp_events.options import OtlpEventsOptions
 
 _KEYS = ("ca_file", "cert_file", "key_file")
+_TOO_WEAK = frozenset({"EE_KEY_TOO_SMALL", "CA_KEY_TOO_SMALL", "CA_MD_TOO_WEAK"})
 _NO_PASSWORD = ""
 """Without it, OpenSSL would ask for the password of an encrypted key on the terminal."""
 
@@ -28,6 +29,10 @@ def tls_files(options: OtlpEventsOptions, context: SinkContext) -> dict[str, Pat
                 certificate, files["key_file"], password=_NO_PASSWORD
             )
         except (ssl.SSLError, OSError) as error:
+            if isinstance(error, ssl.SSLError) and error.reason in _TOO_WEAK:
+                found = f"found {options.tls.cert_file!r}, a certificate that OpenSSL refuses"
+                expected = f"expected one with a stronger key and signature ({error.reason})"
+                raise context.mistake(("tls", "cert_file"), f"{found}, {expected}") from None
             found = f"found {options.tls.key_file!r}, {_reason(error)}"
             expected = f"expected the key of {options.tls.cert_file} in PEM, without a password"
             raise context.mistake(("tls", "key_file"), f"{found}, {expected}") from None

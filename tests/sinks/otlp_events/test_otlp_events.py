@@ -30,7 +30,7 @@ from pathgauge.collector.sinks.otlp_events.sink import OtlpEvents
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
 from support.backend import Backend, RecordingExporter
-from support.certificates import Authority
+from support.certificates import Authority, write_weak
 from support.intake import Intake
 from support.running import until
 from support.sink_harness import ANSWER, NOW, Answer
@@ -415,6 +415,11 @@ def test_an_unreadable_tls_file_stops_the_start() -> None:
             "key_file: found 'empty', a file without a readable key, expected the key of own.pem in"
             " PEM, without a password",
         ),
+        (
+            {"cert_file": "weak.pem", "key_file": "weak.key"},
+            "cert_file: found 'weak.pem', a certificate that OpenSSL refuses, expected one with a"
+            " stronger key and signature (EE_KEY_TOO_SMALL)",
+        ),
     ],
 )
 def test_tls_files_that_no_connection_can_use_stop_the_start(
@@ -422,6 +427,7 @@ def test_tls_files_that_no_connection_can_use_stop_the_start(
 ) -> None:
     Authority().write_server(tmp_path, "own")
     Authority().write_server(tmp_path, "other")
+    write_weak(tmp_path)
     (tmp_path / "empty").touch()
     file = tmp_path / "pathgauge.yaml"
     otlp = {"endpoint": "backend:4317", "tls": tls}
