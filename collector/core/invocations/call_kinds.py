@@ -17,8 +17,8 @@ beside that of the tool.
 """
 
 
-def call_kind(name: str, node: Node | None) -> CallKind:
-    """The kind of a call by its name and its tool span, if there is one."""
+def call_kind(name: str, node: Node | None, by: Node | None = None) -> CallKind:
+    """The kind of a call by its name, its tool span, if there is one, and what asked for it."""
     if node is not None:
         recorded = _recorded_kind(node)
         if recorded is not None:
@@ -27,13 +27,13 @@ def call_kind(name: str, node: Node | None) -> CallKind:
         return "handoff"
     if name.lower().replace(" ", "_") in _COWORKER_TOOLS:
         return "agent"
-    if name == "final_answer" or (node is not None and _ends_run(name, node)):
+    if name == "final_answer" or _ends_run(name, by if node is None else node):
         return "final_answer"
     return "function"
 
 
-def _ends_run(name: str, node: Node) -> bool:
-    return any(name in dialect.final_tools for dialect in node.dialects)
+def _ends_run(name: str, node: Node | None) -> bool:
+    return node is not None and any(name in dialect.final_tools for dialect in node.dialects)
 
 
 def _recorded_kind(node: Node) -> CallKind | None:

@@ -100,7 +100,8 @@ class Gaps:
             return False
         if self.dialogue.steps and user_input is None:
             return True
-        has_output = any(step.content.output for step in self.answering_steps[-1:])
+        outputs = (step.content.output for step in self.answering_steps[-1:])
+        has_output = any(one.is_recorded or not one.hidden for output in outputs for one in output)
         return not failed and bool(self.dialogue.steps) and not has_output
 
     def _prompt_missing(self) -> bool:

@@ -100,7 +100,7 @@ def _call(slot: Slot, results: PromptResults, content: _Content) -> ToolCall:
         error=_error(node, error),
         agent=by.worker() if by else None,
         run=by.run if by else None,
-        kind=call_kind(name, node),
+        kind=call_kind(name, node, by),
         group=slot.group if slot.group >= 0 else None,
         start_ns=start_ns,
         end_ns=end_ns,

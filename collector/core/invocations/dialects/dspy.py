@@ -13,6 +13,7 @@ own, `finish` or `submit`. Tokens and conversations are never recorded.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -76,12 +77,18 @@ def question_of(span: Span) -> Any:
         return None
     given = members(span.attributes.get(_INPUT))
     given = members(given["input_args"]) if "input_args" in given else given
+    text = only_text(given)
+    return None if text is None else {"role": "user", "content": text}
+
+
+def only_text(inputs: Mapping[Any, Any]) -> str | None:
+    """What the user asked, if there is one text among the inputs of a signature."""
     texts = [
         value
-        for key, value in given.items()
+        for key, value in inputs.items()
         if isinstance(value, str) and key not in _ADDED and not value.startswith(_HISTORY)
     ]
-    return {"role": "user", "content": texts[0]} if len(texts) == 1 else None
+    return texts[0] if len(texts) == 1 else None
 
 
 def prediction_of(span: Span) -> Any:
@@ -117,9 +124,14 @@ def _with_calls(output: Any) -> Any:
 
 def _call(text: Any) -> Any:
     try:
-        keywords = call(str(text)).keywords
+        return asked_call(call(str(text)))
     except ValueError:
         return None
+
+
+def asked_call(written: Call) -> dict[str, Any]:
+    """A call in the form of OpenAI, from an object of the client."""
+    keywords = written.keywords
     function = keywords.get("function")
     return {
         "id": keywords.get("id"),

@@ -83,11 +83,22 @@ def _schema(definition: Mapping[str, Any]) -> Mapping[str, Json] | None:
     if schema is None:
         return None
     schema = as_object(schema.get("json")) or schema  # Bedrock wraps it.
+    if _has_parameters_only(schema):
+        return None
     kind = schema.get("type")
     if isinstance(kind, str) and kind in _GOOGLE_TYPES:
         converted: Mapping[str, Json] = _from_google(schema)
         return converted
     return schema
+
+
+def _has_parameters_only(schema: Mapping[str, Json]) -> bool:
+    """Whether each member is the schema of a parameter, as DSPy writes them. As a schema of the
+    arguments it would allow everything; which parameters are required is unknown.
+    """
+    if not schema or "properties" in schema:
+        return False
+    return all(isinstance(member, dict) for member in schema.values())
 
 
 _GOOGLE_TYPES = frozenset({"OBJECT", "ARRAY", "STRING", "NUMBER", "INTEGER", "BOOLEAN", "NULL"})

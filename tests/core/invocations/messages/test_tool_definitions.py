@@ -239,3 +239,10 @@ def test_schemas_of_any_depth_do_not_make_it_raise() -> None:
             json.dumps([{"name": "look", "parameters": deep}]),
         ):
             assert schemas(recorded).keys() <= {"look"}
+
+
+def test_parameters_without_a_schema_around_them_are_no_schema() -> None:
+    by_name = {"id": {"type": "string"}, "amount": {"type": "number"}}
+    assert schemas([{"name": "refund", "parameters": by_name}]) == {}
+    whole = {"properties": by_name}
+    assert schemas([{"name": "refund", "parameters": whole}]) == {"refund": whole}
