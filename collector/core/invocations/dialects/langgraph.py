@@ -19,7 +19,7 @@ from pathgauge.collector.core.otlp.spans import Span
 AGENT_NAME, THREAD = "lc_agent_name", "thread_id"
 NODE, PATH = "langgraph_node", "langgraph_checkpoint_ns"
 
-_TOOL_NODE = "tools"
+TOOL_NODE = "tools"
 _STEPS = ("Runnable", "Channel")
 """How the names of chain runs begin that are steps of a graph."""
 
@@ -47,7 +47,7 @@ def kind_in_javascript(name: str, metadata: Mapping[str, Any]) -> Kind:
 
 def is_graph_in_tool(name: str, metadata: Mapping[str, Any]) -> bool:
     """Whether a chain run called `name` is the graph of an agent that a tool runs."""
-    is_in_tool = metadata.get(NODE) == _TOOL_NODE and name != _TOOL_NODE
+    is_in_tool = metadata.get(NODE) == TOOL_NODE and name != TOOL_NODE
     return is_in_tool and not name.startswith(_STEPS)
 
 
@@ -62,7 +62,7 @@ def enclosing_graph(path: Any) -> str | None:
     """
     nodes = str(path or "").split("|")
     name = nodes[-2].partition(":")[0] if len(nodes) > 1 else None
-    if name and name != _TOOL_NODE:
+    if name and name != TOOL_NODE:
         return name
     return None
 

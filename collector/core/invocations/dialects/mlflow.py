@@ -52,7 +52,10 @@ def kind(span: Span) -> Kind | None:
     if named == "CHAIN":
         if span.name == "Handoff" and _HANDOFF_FROM in members(attributes.get(_INPUT)):
             return "handoff"
-        return langgraph.kind(span.name, members(attributes.get(_METADATA)))
+        metadata = members(attributes.get(_METADATA))
+        if span.name == langgraph.TOOL_NODE == metadata.get(langgraph.NODE):
+            return "tools"  # Prompts do not tell that a call failed, such as that of no known tool.
+        return langgraph.kind(span.name, metadata)
     if span.name.startswith(_RUNNER):
         return "workflow"
     return _KINDS.get(named, "other" if KIND in attributes else None)
