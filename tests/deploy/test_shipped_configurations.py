@@ -55,7 +55,9 @@ def test_validate_accepts_the_configuration(
     (tmp_path / "references").mkdir()
     (tmp_path / "references" / "s1.yaml").write_text(REFERENCE)
     (tmp_path / "ca.crt").write_bytes(Authority().certificate)
-    text = (DEPLOY / name).read_text().replace("/etc/pathgauge/kafka-ca", str(tmp_path))
+    text = (DEPLOY / name).read_text()
+    for folder in ("kafka-ca", "postgres-ca"):
+        text = text.replace(f"/etc/pathgauge/{folder}", str(tmp_path))
     (tmp_path / "pathgauge.yaml").write_text(text)
     checked = CliRunner().invoke(
         app, ["validate", "--config", str(tmp_path / "pathgauge.yaml")], env=environment
