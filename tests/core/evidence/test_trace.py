@@ -26,9 +26,13 @@ EVERY = sorted(path.parent for path in CAPTURES.rglob("invocations.json"))
 DIFFERENT = {
     # The tool that ends a run, which the conventions cannot state.
     *(f"dspy-3.4-openinference/{name}" for name in ("S1", "S1-v2", "S3", "S3-v2", "S5")),
+    *(f"dspy-3.4-otelgenai/{name}" for name in ("v2", "v2-turns")),
     "google-genai-1.3b0/automatic",  # one model call encloses all rounds, and ends after the answer
-    "google-genai-1.3b0/chat",  # a number as result, which becomes its text
+    # A number as result, which becomes its text.
+    "google-genai-1.3b0/chat",
+    *(f"openai-agents-weave-0.54/{name}" for name in ("par", "sub")),
     "haystack-2.24-native/pipeline-nocontent",  # a sub-agent without a name or any content
+    "openai-agents-weave-0.54/handoff-chat",  # that the call which passed control is not known
     "langfuse-5-observe/refund",  # arguments without names, written as a JSON list
     # Of spans that were never sent, only the invocation has the flag.
     "groq-openinference/S9",
