@@ -12,8 +12,8 @@ import pytest
 
 from pathgauge.collector import config
 from pathgauge.collector.config import reference_files
+from pathgauge.collector.config.secret_files import SecretFileError
 from pathgauge.collector.core.documents import ConfigError
-from pathgauge.collector.receivers.auth.secret_files import SecretFileError
 from pathgauge.collector.receivers.auth.tokens import TokenFile
 from support.fuzzing import Target, hold
 from support.repository import REFERENCE_FILES

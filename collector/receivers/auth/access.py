@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pathgauge.collector.config import Auth, Config, Tenant, Tls
+from pathgauge.collector.config.secret_files import SecretFileError
 from pathgauge.collector.core.documents import ConfigError, KeyPath, Problem, Problems, show_path
 from pathgauge.collector.receivers.auth.certificate_expiry import expiry_warnings
 from pathgauge.collector.receivers.auth.exposure import (
@@ -19,7 +20,6 @@ from pathgauge.collector.receivers.auth.exposure import (
     servers,
     warnings,
 )
-from pathgauge.collector.receivers.auth.secret_files import SecretFileError
 from pathgauge.collector.receivers.auth.tenants import Authenticate, Tenants, anonymous
 from pathgauge.collector.receivers.auth.tls import ServerTls, TlsPaths
 from pathgauge.collector.receivers.auth.tokens import TokenFile

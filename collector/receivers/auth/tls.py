@@ -13,16 +13,16 @@ from typing import Literal, TypeAlias, cast
 
 import grpc
 
+from pathgauge.collector.config.secret_files import (
+    SecretFileError,
+    SecretFiles,
+    read_secret,
+)
 from pathgauge.collector.receivers.auth.certificate_dates import (
     Validity,
     all_valid,
     any_valid,
     validities,
-)
-from pathgauge.collector.receivers.auth.secret_files import (
-    SecretFileError,
-    SecretFiles,
-    read_secret,
 )
 
 TlsFile: TypeAlias = Literal["cert_file", "client_ca_file"]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import structlog
 
-from pathgauge.collector.receivers.auth.secret_files import (
+from pathgauge.collector.config.secret_files import (
     SecretFileError,
     SecretFiles,
     read_secret,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from pathgauge.collector.receivers.auth.secret_files import SecretFileError
+from pathgauge.collector.config.secret_files import SecretFileError
 from pathgauge.collector.receivers.auth.tokens import TokenFile, bearer
 
 FIRST, SECOND, THIRD = (

@@ -13,6 +13,8 @@ from typing import Generic, TypeAlias, TypeVar
 
 import structlog
 
+from pathgauge.collector.core.documents import ConfigError
+
 _T = TypeVar("_T")
 _Stamp: TypeAlias = tuple[int, int, int, int] | None
 
@@ -34,7 +36,7 @@ class SecretFiles(Generic[_T]):
     """The result of `read`, which is called again when the files change."""
 
     def __init__(self, paths: Iterable[Path], read: Callable[[], _T]) -> None:
-        """`read` raises `SecretFileError`, and so does this."""
+        """`read` raises `SecretFileError` or `ConfigError`, and so does this."""
         self._paths = tuple(paths)
         self._read = read
         self._seen = self._stamps()  # before reading, so that a change meanwhile is noticed later
@@ -51,13 +53,13 @@ class SecretFiles(Generic[_T]):
             return
         try:
             self.current = self._read()
-        except SecretFileError as error:
+        except (SecretFileError, ConfigError) as error:
             if str(error) != self._logged:
                 _log.error(
                     "file cannot be used, its last valid content stays active",
                     files=self._names(),
-                    key=error.key,
                     problem=str(error),
+                    **({"key": error.key} if isinstance(error, SecretFileError) else {}),
                 )
             self._logged = str(error)
         else:
