@@ -87,7 +87,7 @@ def test_a_call_counts_for_the_innermost_stage() -> None:
 def _calls_of_a_span(folder: Path, load: str) -> Mapping[str, float]:
     """By stage, of spans whose shape was seen before, as that of nearly all spans of a service."""
     pipeline, sink = _service(folder)
-    random.seed(0)  # texts of other requests have other words
+    random.seed(0)  # other ids and texts are other words for the scorers
     invocations = SPANS // len(invocation("0", load))
     template = request(invocations, load).SerializeToString()
     bodies = [with_new_ids(template, invocations) for _ in range(1 + REQUESTS)]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import random
 import sys
 import threading
@@ -105,7 +104,7 @@ class Load:
 
 def with_new_ids(template: bytes, invocations: int) -> bytes:
     """The same spans with new trace ids."""
-    new_ids = os.urandom(16 * invocations)
+    new_ids = random.randbytes(16 * invocations)
     for number in range(invocations):
         old, new = bytes.fromhex(trace_id(str(number))), new_ids[16 * number : 16 * number + 16]
         template = template.replace(old, new).replace(old.hex().encode(), new.hex().encode())
