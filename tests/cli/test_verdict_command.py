@@ -33,7 +33,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pathgauge.yaml").write_text(json.dumps(CONFIGURATION))
     (folder / "parcel.yaml").write_text("scenario: parcel\nexpected_tools: []\n")
     with opened(folder / "data") as opened_store:
-        fill(opened_store, [*runs("1", "p" * 400), *runs("2", "f" * 40), *runs("3", "p" * 400)])
+        fill(opened_store, [*runs("1", "p" * 400), *runs("2", "f" * 40), *runs("3", "p" * 480)])
     return folder
 
 
