@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from pathgauge.collector.api.models import Model
 from pathgauge.collector.api.queries import HexId, Name, Query, lower
+from pathgauge.collector.core.documents.attribute_docstrings import describe_properties
 from pathgauge.collector.core.feedback.answer import (
     DEFAULT_NAME,
     MAX_COMMENT_CHARS,
@@ -56,7 +57,7 @@ class Given(BaseModel):
     with `thumb`, `label` or `rating`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=describe_properties)
 
     id: str | None = Field(default=None, min_length=1, max_length=MAX_ID_CHARS)
     """Chosen by the client: the same answer sent again with it changes nothing."""

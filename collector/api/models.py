@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from pathgauge.collector.api.stored_values import StoredCategory, StoredVerdict
+from pathgauge.collector.core.documents.attribute_docstrings import describe_properties
 from pathgauge.collector.core.evidence.comparison import Mark
 from pathgauge.collector.store.queries.traces import Source
 from pathgauge.scorers.types import Json
@@ -19,7 +20,7 @@ State = Literal["ok", "breached", "few_samples", "no_threshold"]
 class Model(BaseModel):
     """An answer, or a part of one."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, json_schema_extra=describe_properties)
 
 
 class Criterion(Model):

@@ -20,6 +20,7 @@ from starlette.requests import Request
 
 from pathgauge.collector.api.problems import OTHER_TENANT, ProblemError, checked
 from pathgauge.collector.api.wanted_values import WantedCategory, WantedVerdict
+from pathgauge.collector.core.documents.attribute_docstrings import describe_properties
 from pathgauge.collector.core.documents.quantities import parse_duration
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.results import DEFAULT_LIMIT, MAX_LIMIT
@@ -77,7 +78,7 @@ class Query(BaseModel):
     return everything.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=describe_properties)
 
 
 QueryT = TypeVar("QueryT", bound=Query)

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 import structlog
-from pydantic import TypeAdapter
 
+from pathgauge.collector.core.documents.adapters import adapter
 from pathgauge.collector.core.evaluations.invocation_json import from_json, to_json
 from pathgauge.collector.core.sessions.session import KeptTurn, Session
 from pathgauge.collector.core.sessions.stored_session import SessionChanges, StoredSession
@@ -20,7 +20,6 @@ _log = structlog.get_logger(__name__)
 
 COLUMNS = "tenant, trace_id, at, known"
 TURN_COLUMNS = "tenant, session, trace_id, span_id, at, body"
-_SESSION = TypeAdapter(Session)
 
 
 def write(connection: Connection, changes: SessionChanges) -> None:
@@ -55,7 +54,7 @@ def read(columns: Sequence[Any]) -> Session:
     """The session in a row with a valid checksum. Raises `ValueError` if another version has
     written it.
     """
-    return _SESSION.validate_json(columns[-1])
+    return adapter(Session).validate_json(columns[-1])
 
 
 def read_turn(columns: Sequence[Any]) -> KeptTurn:
@@ -83,13 +82,13 @@ def joined(
 def shifted(columns: Sequence[Any], by: float) -> list[Any]:
     """The columns of a session with other running times, for another store."""
     tenant, trace_id, at, known = columns
-    session = _SESSION.validate_json(known)
+    session = adapter(Session).validate_json(known)
     moved = replace(session, opened_at=session.opened_at + by, changed_at=session.changed_at + by)
-    return [tenant, trace_id, at + by, _SESSION.dump_json(moved).decode()]
+    return [tenant, trace_id, at + by, adapter(Session).dump_json(moved).decode()]
 
 
 def _row(session: Session) -> tuple[Any, ...]:
-    known = _SESSION.dump_json(session).decode()
+    known = adapter(Session).dump_json(session).decode()
     row = (session.tenant, session.id, session.changed_at, known)
     return (*row, checksum(*row))
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 import structlog
-from pydantic import TypeAdapter
 
+from pathgauge.collector.core.documents.adapters import adapter
 from pathgauge.collector.core.evaluations.conversation import ConversationKey
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.invocation_json import from_json
@@ -37,10 +37,6 @@ class _Evaluated:
     evaluated_as: int | None = UNKNOWN
     revision: int = 0
     closed_by: str = "root_ended"
-
-
-_INVOCATION = TypeAdapter(Invocation)
-_EVALUATED = TypeAdapter(_Evaluated)
 
 
 def write(connection: Connection, changes: Changes, withdrawn: Iterable[EvaluationKey]) -> None:
@@ -79,7 +75,7 @@ def read(columns: Sequence[Any]) -> StoredTurn:
             scenario_id=scenario,
         )
         return StoredTurn(newest, at, dropped_turns=int(body))
-    known = _EVALUATED.validate_json(body)
+    known = adapter(_Evaluated).validate_json(body)
     return StoredTurn(from_json(body), at, known.evaluated_as, known.revision, known.closed_by)
 
 
@@ -96,7 +92,7 @@ def _row(turn: StoredTurn) -> tuple[Any, ...]:
     body = str(turn.dropped_turns)
     if not turn.dropped_turns:
         known = orjson.dumps(_Evaluated(turn.number, turn.revision, turn.closed_by))
-        body = (_INVOCATION.dump_json(invocation)[:-1] + b"," + known[1:]).decode()
+        body = (adapter(Invocation).dump_json(invocation)[:-1] + b"," + known[1:]).decode()
     ids = invocation.trace_id, invocation.span_id
     row = (*_conversation(invocation), *ids, turn.at, body)
     return (*row, checksum(*row))

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pathgauge.collector.api.mcp.untrusted import NOTICE
 from pathgauge.collector.api.models import State, Telemetry
 from pathgauge.collector.api.stored_values import StoredCategory, StoredVerdict
+from pathgauge.collector.core.documents.attribute_docstrings import describe_properties
 from pathgauge.collector.core.drift.drift import Against
 from pathgauge.collector.core.evidence.comparison import Mark
 from pathgauge.collector.core.evidence.miss import Kind
@@ -17,7 +18,7 @@ from pathgauge.collector.core.evidence.miss import Kind
 class Part(BaseModel):
     """A part of an answer."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, json_schema_extra=describe_properties)
 
 
 class Answer(Part):

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
-from collections import ChainMap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from textwrap import dedent
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
 from pathgauge.collector.config.plugins.scorers import SCORERS, option_adapter, scorer_class
+from pathgauge.collector.core.documents.attribute_docstrings import attribute_docstrings
 from pathgauge.scorers.types import Json, Scorer
 
 _TYPE_NAMES = {
@@ -89,7 +85,7 @@ def _options(kind: type[Scorer]) -> Iterator[Option]:
     schema = option_adapter(kind).json_schema(schema_generator=_OptionSchema)
     declared = dataclasses.fields(kind)  # type: ignore[arg-type]
     written = {field.name: field.metadata.get("written") for field in declared}
-    texts = _attribute_docstrings(kind)
+    texts = attribute_docstrings(kind)
     for name, option in schema.get("properties", {}).items():
         yield Option(
             name,
@@ -98,28 +94,6 @@ def _options(kind: type[Scorer]) -> Iterator[Option]:
             required=name in schema.get("required", ()),
             text=texts.get(name, ""),
         )
-
-
-def _attribute_docstrings(kind: type[Scorer]) -> Mapping[str, str]:
-    """The docstrings of fields, those of its parents included."""
-    return ChainMap(*map(_own_docstrings, kind.__mro__))
-
-
-@cache
-def _own_docstrings(owner: type) -> dict[str, str]:
-    """Read from the source, because Python does not keep them. Empty when there is no source."""
-    try:
-        tree = ast.parse(dedent(inspect.getsource(owner)))
-    except (OSError, TypeError):
-        return {}
-    texts: dict[str, str] = {}
-    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-    for field, below in pairwise(body):
-        match field, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=docstring):
-                text = inspect.cleandoc(ast.literal_eval(docstring))
-                texts[name] = " ".join(text.split())
-    return texts
 
 
 def _type_text(schema: Json, whole: Json, within: tuple[str, ...] = ()) -> str:

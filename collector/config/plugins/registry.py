@@ -19,6 +19,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from pathgauge.collector.core.documents import did_you_mean
 
 OWN_PACKAGE = "pathgauge"
+_GROUPS = "pathgauge."
+"""What the names of all groups begin with."""
 
 
 class PluginError(ValueError):
@@ -102,12 +104,15 @@ def _installed(group: str) -> tuple[EntryPoint, ...]:
     Reading them takes milliseconds, and each scenario with criteria of its own asks for them. So
     they are read again only when packages may have changed.
     """
-    return _entry_points(group, tuple((path, _modified(path)) for path in sys.path))
+    folders = tuple((path, _modified(path)) for path in sys.path)
+    return _entry_points(folders).get(group, ())
 
 
-@lru_cache(maxsize=32)
-def _entry_points(group: str, folders: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
-    return tuple(entry_points(group=group))
+@lru_cache(maxsize=1)
+def _entry_points(folders: tuple[tuple[str, int], ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
+    found = entry_points()
+    own = (group for group in found.groups if group.startswith(_GROUPS))
+    return {group: tuple(found.select(group=group)) for group in own}
 
 
 def _modified(path: str) -> int:

@@ -7,21 +7,23 @@ from __future__ import annotations
 import json
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
+
+from pathgauge.collector.core.documents.adapters import adapter
 
 T = TypeVar("T")
 
 
-def read_known(adapter: TypeAdapter[T], text: bytes | str) -> T:
-    """What the document says. Values that this version does not know, such as a flag or a category,
-    are left out. Raises `ValueError` if an incompatible version wrote it.
+def read_known(kind: type[T], text: bytes | str) -> T:
+    """The `kind` that the document describes. Values that this version does not know, such as a
+    flag or a category, are left out. Raises `ValueError` if an incompatible version wrote it.
     """
     try:
-        return adapter.validate_json(text)
+        return adapter(kind).validate_json(text)
     except ValidationError as error:
         try:
             known = _without_unknown(json.loads(text), error)
-            return adapter.validate_json(json.dumps(known))
+            return adapter(kind).validate_json(json.dumps(known))
         except (ValidationError, LookupError, TypeError):
             raise error from None
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import islice
-from typing import Any, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from pathgauge.collector.core.documents import (
@@ -25,6 +24,7 @@ from pathgauge.collector.core.documents import (
     did_you_mean,
     show_value,
 )
+from pathgauge.collector.core.documents.adapters import adapter
 
 _T = TypeVar("_T")
 
@@ -56,16 +56,11 @@ def validate(kind: type[_T], document: Document, data: Any, path: KeyPath = ()) 
     problem, up to `MAX_PROBLEMS`.
     """
     try:
-        return cast(_T, _adapter(cast(Any, kind)).validate_python(data))
+        return adapter(kind).validate_python(data)
     except ValidationError as error:
         details = (one for one in error.errors(include_url=False) if one["type"] != _FOLLOWS)
         found = islice(details, MAX_PROBLEMS + 1)
         raise ConfigError(problem(one, kind, document, path) for one in found) from None
-
-
-@lru_cache(maxsize=100)
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def problem(

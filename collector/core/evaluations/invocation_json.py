@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 
-from pydantic import TypeAdapter
-
+from pathgauge.collector.core.documents.adapters import adapter
 from pathgauge.collector.core.documents.later_versions import read_known
 from pathgauge.scorers.types import Invocation
-
-_INVOCATION = TypeAdapter(Invocation)
 
 
 def to_json(invocation: Invocation) -> bytes:
     """The invocation as JSON on one line."""
     try:
-        return _INVOCATION.dump_json(invocation)
+        return adapter(Invocation).dump_json(invocation)
     except ValueError:  # lone surrogates, which have no UTF-8 form
-        plain = _INVOCATION.dump_python(invocation)
+        plain = adapter(Invocation).dump_python(invocation)
         return json.dumps(plain, ensure_ascii=False, default=list).encode("utf-8", "replace")
 
 
@@ -25,4 +22,4 @@ def from_json(body: bytes | str) -> Invocation:
     """The invocation, without flags that only a later version knows. Raises `ValueError` if an
     incompatible version of pathgauge wrote it.
     """
-    return read_known(_INVOCATION, body)
+    return read_known(Invocation, body)

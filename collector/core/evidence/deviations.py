@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from pydantic import TypeAdapter
-
+from pathgauge.collector.core.documents.adapters import adapter
 from pathgauge.collector.core.evidence.signatures import short_name
 from pathgauge.scorers.types import Json
 
@@ -29,9 +28,6 @@ class _Details:
     unexpected: list[tuple[int, str]]
     different: list[tuple[int, int, str, Mapping[str, Json]]] = field(default_factory=list)
     not_recorded: list[tuple[int, int, str]] = field(default_factory=list)
-
-
-_DETAILS = TypeAdapter(_Details)
 
 
 class _Pair(NamedTuple):
@@ -102,7 +98,7 @@ def deviation(details: Mapping[str, Json]) -> Deviation | None:
     none.
     """
     try:
-        read = _DETAILS.validate_python(dict(details))
+        read = adapter(_Details).validate_python(dict(details))
     except (TypeError, ValueError):  # a scorer may put anything there
         return None
     found = _deviation(read)

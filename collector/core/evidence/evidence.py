@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter
-
+from pathgauge.collector.core.documents.adapters import adapter
 from pathgauge.collector.core.documents.later_versions import read_known
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Result, Verdict
 from pathgauge.collector.core.evidence.failure import Failure
@@ -64,9 +63,6 @@ class Evidence:
     """Whether something was left out because it is too long."""
 
 
-_ADAPTER = TypeAdapter(Evidence)
-
-
 def evidence_of(evaluation: Evaluation) -> Evidence:
     """The evidence of an evaluation, in full length."""
     match, reference = evaluation.match, evaluation.match.reference
@@ -111,7 +107,7 @@ def decode(text: bytes | str) -> Evidence:
     version that this one does not know, such as a flag or a category, are left out.
     """
     try:
-        return read_known(_ADAPTER, text)
+        return read_known(Evidence, text)
     except ValueError as error:
         raise ValueError(f"evidence of another version of pathgauge: {error}") from error
 
@@ -158,9 +154,9 @@ def _calls(calls: Iterable[ExpectedCall]) -> tuple[ExpectedCall, ...]:
 
 def _to_json(evidence: Evidence) -> bytes:
     try:
-        return _ADAPTER.dump_json(evidence, exclude_defaults=True, fallback=_plain)
+        return adapter(Evidence).dump_json(evidence, exclude_defaults=True, fallback=_plain)
     except ValueError:  # lone surrogates, which have no UTF-8 form
-        plain = _ADAPTER.dump_python(evidence, exclude_defaults=True, fallback=_plain)
+        plain = adapter(Evidence).dump_python(evidence, exclude_defaults=True, fallback=_plain)
         text = json.dumps(plain, default=_plain, ensure_ascii=False)
         return text.encode("utf-8", "replace")  # `decode` refuses them also as escapes
 
