@@ -54,14 +54,14 @@ def measure_collector(folder: Path, mix: str, configs: Sequence[str], seconds: f
         }
         server = running.enter_context(process(PROGRAM, *files, environment=environment))
         _wait_until_ready(metrics_port)
-        idle_s, began = cpu_s(server), time.monotonic()
+        idle_s, began = cpu_s(server.pid), time.monotonic()
         sent = load(otlp_port, mix, seconds=seconds)
         if configs == SAMPLING:
             wait_for(metrics_port, _DECIDED_TRACES, sent["invocations"])
         else:
             wait_for(metrics_port, _SENT_SPANS, sent["spans"])
         scored_s = time.monotonic() - began - (0 if configs == DURABLE else DEFAULT_SETTLE_S)
-        return Run(sent, scored_s, cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
+        return Run(sent, scored_s, cpu_s(server.pid) - idle_s, resident(server.pid, "VmHWM"))
 
 
 def _wait_until_ready(metrics_port: int) -> None:

@@ -19,7 +19,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from support.judge_server import JudgeServer
 
@@ -119,9 +118,9 @@ class Run:
 def measure_bare(mix: str, seconds: float = SECONDS) -> Run:
     """A server that receives requests and looks at nothing."""
     with bare_server() as (server, port):
-        idle_s = cpu_s(server)
+        idle_s = cpu_s(server.pid)
         sent = load(port, mix, seconds=seconds)
-        return Run(sent, sent["seconds"], cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
+        return Run(sent, sent["seconds"], cpu_s(server.pid) - idle_s, resident(server.pid, "VmHWM"))
 
 
 def measure_receiver(folder: Path, mix: str, seconds: float = SECONDS) -> Run:
@@ -130,9 +129,9 @@ def measure_receiver(folder: Path, mix: str, seconds: float = SECONDS) -> Run:
     with process(sys.executable, program, tempfile.mkdtemp(dir=folder)) as server:
         assert server.stdout is not None
         port = int(server.stdout.readline())
-        idle_s = cpu_s(server)
+        idle_s = cpu_s(server.pid)
         sent = load(port, mix, seconds=seconds)
-        return Run(sent, sent["seconds"], cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
+        return Run(sent, sent["seconds"], cpu_s(server.pid) - idle_s, resident(server.pid, "VmHWM"))
 
 
 @contextmanager
@@ -175,12 +174,12 @@ def measure_service(
             address = f"http://127.0.0.1:{metrics_port}"
             reading = sys.executable, str(HERE / "readers.py"), address, str(readers)
             beside.enter_context(process(*reading))
-        before, idle_s = counter(metrics_port, SCORED), cpu_s(server)
+        before, idle_s = counter(metrics_port, SCORED), cpu_s(server.pid)
         began = time.monotonic()
         sent = load(grpc_port, mix, rate, seconds)
         wait_for(metrics_port, SCORED, before + sent["invocations"])
         scored_after_s = time.monotonic() - began - SETTLE_S
-        run = Run(sent, scored_after_s, cpu_s(server) - idle_s, resident(server.pid, "VmHWM"))
+        run = Run(sent, scored_after_s, cpu_s(server.pid) - idle_s, resident(server.pid, "VmHWM"))
         at_end(server)
         return run
 
@@ -203,9 +202,9 @@ def load(
     return result
 
 
-def cpu_s(server: subprocess.Popen[Any]) -> float:
+def cpu_s(pid: int) -> float:
     """User and system time of the process."""
-    fields = Path(f"/proc/{server.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -48,9 +48,9 @@ def test_what_an_idle_service_costs(tmp_path: Path) -> None:
         sys.executable, str(PATHGAUGE), "serve", "--config", str(tmp_path / "pathgauge.yaml")
     ) as server:
         ports(server)
-        before = cpu_s(server)
+        before = cpu_s(server.pid)
         time.sleep(SECONDS)
-        used = cpu_s(server) - before
+        used = cpu_s(server.pid) - before
         print(f"\nidle: {used / SECONDS:.1%} of a core, {resident(server.pid, 'VmRSS'):.0f} MiB")
 
 

@@ -19,7 +19,7 @@ from pathgauge.collector.core.documents import Document
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.store import Progress
 from support.evaluated import opened
-from support.running import Collector
+from support.running import NEW_PROCESS, Collector
 from support.sink_harness import SinkHarness
 
 pytestmark = pytest.mark.slow
@@ -65,9 +65,9 @@ def test_a_restart_reads_few_of_many_results(tmp_path: Path) -> None:
     for _ in range(ROUNDS):
         for name, costs in measured.items():
             with Collector(
-                tmp_path / name, criteria=CRITERIA, store={"path": "store"}
+                tmp_path / name, NEW_PROCESS, criteria=CRITERIA, store={"path": "store"}
             ) as collector:
-                costs.append(cpu_s(collector.process))
+                costs.append(cpu_s(collector.process.pid))
                 samples = collector.value("pathgauge_score_window_samples")
     empty, many = map(statistics.median, measured.values())
     print(f"\nready with {RESULTS:,} results: {many:.1f} s of CPU, {many / empty:.1f} x")

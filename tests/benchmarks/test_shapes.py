@@ -9,7 +9,6 @@ The broker and the database run beside them and are not counted.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +31,7 @@ from benchmarks.servers import (
     SECONDS,
     STALLED_S,
     counter,
+    cpu_s,
     load,
     ports,
     process,
@@ -55,7 +55,6 @@ SCRAPE_S = 1.0
 """How often the test looks at `/metrics`, which takes as long as scoring three invocations."""
 _COUNTED = {"results": f"octet_length(body) + {RESULT_BYTES}", "evidence": "size"}
 """What of a row counts for `max_bytes`, by table."""
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -238,9 +237,3 @@ def _scorers(pids: Mapping[str, int]) -> dict[str, int]:
 
 def _used(pids: Mapping[str, int]) -> dict[str, float]:
     return {name: cpu_s(pid) for name, pid in pids.items()}
-
-
-def cpu_s(pid: int) -> float:
-    """User and system time of a process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS

@@ -20,7 +20,11 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from support.forked import ForkedProcess, can_fork
+
 PATHGAUGE = Path(sys.executable).with_name("pathgauge")
+NEW_PROCESS: Sequence[str] = ("env",)
+"""The first word of a command that loads its modules itself."""
 PATIENCE_S = 60.0
 """Much longer than anything here takes on a busy machine. Only a failing test waits this long."""
 
@@ -50,6 +54,22 @@ def until(check: Callable[[], T], patience: float = PATIENCE_S) -> T:
     return result
 
 
+def started(
+    words: Sequence[str | Path],
+    output: Path,
+    environment: Mapping[str, str],
+    prefix: Sequence[str] = (),
+) -> subprocess.Popen[bytes] | ForkedProcess:
+    """Start `pathgauge` with these words. It appends what it prints to `output`. `prefix` are the
+    first words of the command.
+    """
+    if not prefix and can_fork(environment):
+        return ForkedProcess(words, output, environment)
+    with output.open("ab") as log:
+        command = [*prefix, PATHGAUGE, *words]
+        return subprocess.Popen(command, stderr=log, stdout=log, env=environment)
+
+
 def _inherited() -> dict[str, str]:
     """Without what a command of pathgauge has set in this process."""
     return {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
@@ -74,13 +94,13 @@ class Collector:
         self.config = folder / "pathgauge.yaml"
         self.configure(**configuration)
         self._log = folder / "log.jsonl"
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*prefix, PATHGAUGE, "serve", "--config", self.config, *suffix],
-                stderr=log,
-                stdout=log,
-                env={**_inherited(), **(environment or {})},
-            )
+        self._log.write_bytes(b"")
+        self.process = started(
+            ["serve", "--config", self.config, *suffix],
+            self._log,
+            {**_inherited(), **(environment or {})},
+            prefix,
+        )
         ready = until(lambda: self.events("ready") or self.process.poll() is not None)
         assert ready, f"not ready: {self._log.read_text()}"
         assert self.process.poll() is None, self._log.read_text()
