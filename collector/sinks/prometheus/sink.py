@@ -11,48 +11,42 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 from prometheus_client.core import Metric
 
 from pathgauge.collector.config.drifting import Drift
-from pathgauge.collector.core.drift.drift import Drift as DriftStream
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, Evaluator
-from pathgauge.collector.core.evaluations.windows import Past, Series, Window, Windows
+from pathgauge.collector.core.evaluations.windows import Past, Series, Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
-from pathgauge.collector.sinks.prometheus.agent_gauges import Shown, agent_info, agent_records
-from pathgauge.collector.sinks.prometheus.aggregate_gauges import aggregate_gauges
+from pathgauge.collector.sinks.prometheus.agent_gauges import Shown
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore, current_scores
-from pathgauge.collector.sinks.prometheus.drift.gauges import drift_gauges
 from pathgauge.collector.sinks.prometheus.drift.recording import (
     NAME as DRIFT,
     DriftRecording,
     Explained,
 )
-from pathgauge.collector.sinks.prometheus.durable_family import Snapshot
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.expected_scenarios import (
     Expected,
-    expectation_gauges,
     expected_scenarios,
 )
 from pathgauge.collector.sinks.prometheus.exposition.blocks import Block
-from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.exposition.text import Form
 from pathgauge.collector.sinks.prometheus.judge_label import judges_of
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
-from pathgauge.collector.sinks.prometheus.labels import AgentVersion, Labels, TenantLabel
+from pathgauge.collector.sinks.prometheus.labels import Labels, TenantLabel
 from pathgauge.collector.sinks.prometheus.live_series import LiveSeries, Place
+from pathgauge.collector.sinks.prometheus.moment import Moment, MomentGauges
 from pathgauge.collector.sinks.prometheus.process_metrics import process_metrics
+from pathgauge.collector.sinks.prometheus.recent_scores import RecentScores
 from pathgauge.collector.sinks.prometheus.scenario_gauges import (
     ScenarioChunks,
     ScenarioGauges,
@@ -60,33 +54,12 @@ from pathgauge.collector.sinks.prometheus.scenario_gauges import (
 )
 from pathgauge.collector.sinks.prometheus.scrape_gauges import (
     Queue,
-    first_seen_versions,
-    judge_info,
-    metric_info,
-    queue_gauges,
 )
-from pathgauge.collector.sinks.prometheus.traffic.gauges import traffic_gauges
 from pathgauge.collector.sinks.prometheus.traffic.recording import NAME as TRAFFIC, TrafficRecording
 from pathgauge.collector.sinks.prometheus.window_restore import WindowRestore
 
 DRIFTS_OF_STEP = 100
 """Streams of scores that a scrape looks at before publications go on."""
-
-
-class _Moment(NamedTuple):
-    """The state of a sink at a scrape, as far as all of it is written each time."""
-
-    now: float
-    criteria: ActiveCriteria
-    expected: Mapping[str, Expected]
-    counts: Mapping[str, Snapshot]
-    traffic: Sequence[TrafficStatus]
-    streams: list[DriftStream]
-    drift_limit: float | None
-    versions: Mapping[AgentVersion, float]
-    known: Sequence[Series]
-    live: Sequence[Labels]
-    dialects: Mapping[tuple[str, ...], str]
 
 
 class PrometheusSink:
@@ -120,19 +93,22 @@ class PrometheusSink:
         """
         self.registry = Registry()
         self._min_samples = min_samples
-        self._queues = dict(queues or {})
         self._clock = clock
-        self._records = records
-        self._content_settings = content_settings or {}
         # Guards everything below: evaluations, reloads and scrapes change or read it together. A
         # scrape holds the lock while it copies, not while it writes text.
         self._lock = threading.Lock()
-        self._windows = Windows() if windows is None else windows
-        self._judged_windows = self._windows.another()
-        self._changed = self._judged_windows.changed = self._windows.changed
+        self._scores = RecentScores(windows)
+        self._changed = self._scores.changed
         self._publishes_at_once = metrics is None
         self._metrics = metrics or DurableMetrics()
         self._tenant = TenantLabel(tenants)
+        self._others = MomentGauges(
+            self._tenant,
+            min_samples,
+            queues=dict(queues or {}),
+            records=records,
+            content_settings=content_settings or {},
+        )
         self._gauges = ScenarioGauges(self._tenant, min_samples)
         self._chunks = ScenarioChunks(self._gauges)
         self._evaluation_metrics = EvaluationMetrics(self._metrics, self._tenant)
@@ -181,13 +157,12 @@ class PrometheusSink:
             )
             self._limits = limits or self._limits
             self._series.configure(now_active, self._limits)
-            for windows in (self._windows, self._judged_windows):
-                windows.forget(
-                    lambda series, metric: (
-                        series not in self._series.last_scores
-                        or now_active.invalidates(before, series, metric)
-                    )
+            self._scores.forget(
+                lambda series, metric: (
+                    series not in self._series.last_scores
+                    or now_active.invalidates(before, series, metric)
                 )
+            )
             self._drift.configure(now_active, drift)
             self._traffic.configure(
                 None if drift is None else drift.limit_days,
@@ -217,8 +192,7 @@ class PrometheusSink:
             self._series.restore(now)
             self._start_expected_series()
             windows = WindowRestore(
-                self._windows,
-                self._judged_windows,
+                self._scores,
                 series=self._series,
                 tenant=self._tenant,
                 criteria=self._criteria,
@@ -233,7 +207,7 @@ class PrometheusSink:
         """Publish an evaluation; `now` is in Unix seconds."""
         with self._lock:
             place = self._place(evaluation, now)
-            self._windows.record(evaluation, now, place.series, place.version)
+            self._scores.record(evaluation, place, now)
             if evaluation.revision == 0 and evaluation.session is not None:
                 self._evaluation_metrics.count_results(evaluation, place.labels, now)
                 self._record_scores(evaluation, evaluation, place, now)
@@ -247,11 +221,8 @@ class PrometheusSink:
         with self._lock:
             evaluation = judged.evaluation
             place = self._place(evaluation, now)
-            # Judges are late and sample few evaluations. In the windows of all evaluations theirs
-            # would be pushed out before they have scores.
             active = self._criteria.with_active_judges(evaluation, place.series.scenario)
-            recorded = replace(active, revision=0) if judged.first else active
-            self._judged_windows.record(recorded, now, place.series, place.version)
+            self._scores.record_judged(active, place, now, first=judged.first)
             if judged.first:
                 self._evaluation_metrics.count_results(evaluation, place.labels, now)
                 self._record_scores(evaluation, active, place, now)
@@ -273,8 +244,7 @@ class PrometheusSink:
     def withdraw(self, key: EvaluationKey) -> None:
         """Remove the scores of the evaluation `key` from the windows."""
         with self._lock:
-            self._windows.withdraw(key)
-            self._judged_windows.withdraw(key)
+            self._scores.withdraw(key)
 
     def pending(self) -> list[Row]:
         """All changes of counts that are not committed, for the store."""
@@ -309,7 +279,8 @@ class PrometheusSink:
         """All series, as prometheus_client has them."""
         with self._lock:
             moment = self._moment()
-            states = self._states([*{**self._series.last_scores, **dict.fromkeys(self._shown())}])
+            shown = dict.fromkeys(self._scores.series())
+            states = self._states([*{**self._series.last_scores, **shown}])
         yield from self._metrics.render(moment.counts)
         for family in self._gauges.families(states):
             yield family.metric()
@@ -319,7 +290,7 @@ class PrometheusSink:
             for window in state.windows
             if window.metric in state.aggregated
         ]
-        for family in self._others(moment, windows):
+        for family in self._others.families(moment, self._explained(moment), windows):
             yield family.metric()
 
     def parts(self, form: Form) -> Iterator[bytes | Block]:
@@ -330,19 +301,20 @@ class PrometheusSink:
             moment = self._moment()
             changed = self._changed.take()
             if changed is None:
-                self._chunks.start_again({*self._series.last_scores, *self._shown()})
+                self._chunks.start_again({*self._series.last_scores, *self._scores.series()})
             else:
                 self._chunks.change(changed)
         yield from self._metrics.parts(moment.counts, form)
-        yield from self._chunks.parts(form, self._read, self._is_stale)
-        for family in self._others(moment, [*self._chunks.windows()]):
+        yield from self._chunks.parts(form, self._read, self._scores.is_stale)
+        windows = [*self._chunks.windows()]
+        for family in self._others.families(moment, self._explained(moment), windows):
             yield from family.parts(form)
 
     def current_scores(self) -> list[CurrentScore]:
         """The recent scores that the gauges show; for any thread."""
         with self._lock:
             now, criteria = self._clock(), self._criteria
-            windows = [*self._windows.snapshot(now), *self._judged_windows.snapshot(now)]
+            windows = self._scores.snapshot(now)
         return current_scores(windows, criteria.of, self._min_samples)
 
     def drifts(self) -> list[Explained]:
@@ -355,16 +327,14 @@ class PrometheusSink:
         with self._lock:
             return self._traffic.snapshot(self._clock())
 
-    def _moment(self) -> _Moment:
-        """The state of everything that is written at each scrape."""
+    def _moment(self) -> Moment:
         now = self._clock()
-        for windows in (self._windows, self._judged_windows):
-            windows.advance(now)
+        self._scores.advance(now)
         if self._publishes_at_once:
             self._metrics.pending()
             self._metrics.commit()
         versions = self._series.first_seen()
-        return _Moment(
+        return Moment(
             now,
             self._criteria,
             self._expected,
@@ -378,24 +348,9 @@ class PrometheusSink:
             self._evaluation_metrics.dialects(),
         )
 
-    def _others(self, moment: _Moment, windows: Sequence[Window]) -> Iterator[GaugeFamily]:
-        """The gauges that are written at each scrape. `windows` are those of criteria that judge
-        many scores together.
-        """
-        criteria, now, tenant = moment.criteria, moment.now, self._tenant
-        yield from aggregate_gauges(windows, criteria.aggregated, self._min_samples, tenant)
-        limit = moment.drift_limit
-        streams = self._drift.explain(moment.streams, moment.versions, self._lock)
-        yield from drift_gauges(streams, now, tenant, limit_days=limit)
-        if limit is not None:
-            yield from traffic_gauges(moment.traffic, now, tenant)
-        yield metric_info(criteria)
-        yield judge_info(criteria)
-        yield from expectation_gauges(moment.expected, moment.known, tenant)
-        yield first_seen_versions(moment.versions, tenant)
-        yield agent_records(self._records(), moment.live, tenant)
-        yield agent_info(moment.dialects, self._content_settings, tenant)
-        yield from queue_gauges(self._queues)
+    def _explained(self, moment: Moment) -> list[Explained]:
+        """The streams of scores of a moment, with what explains their changes."""
+        return self._drift.explain(moment.streams, moment.versions, self._lock)
 
     def _read_drift(self) -> bool:
         """Look at some of the streams of scores, a few at a time as all of them take long."""
@@ -411,7 +366,7 @@ class PrometheusSink:
         criteria, last_scores = self._criteria, self._series.last_scores
         states = []
         for one in series:
-            windows = [*self._windows.of(one), *self._judged_windows.of(one)]
+            windows = self._scores.of(one)
             if not windows and one not in last_scores:
                 continue
             thresholds = criteria.thresholds(one.scenario) if one in last_scores else {}
@@ -420,14 +375,6 @@ class PrometheusSink:
             last = last_scores.get(one)
             states.append(ScenarioState(one, windows, thresholds, aggregated, judge, last))
         return states
-
-    def _shown(self) -> Iterator[Series]:
-        """The series with windows."""
-        yield from self._windows.series()
-        yield from self._judged_windows.series()
-
-    def _is_stale(self, last: float) -> bool:
-        return self._windows.is_stale(last) or self._judged_windows.is_stale(last)
 
     def _place(self, evaluation: Evaluation, now: float) -> Place:
         of_session = evaluation.session is not None

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.window_refill import Refill, VersionMetric
-from pathgauge.collector.core.evaluations.windows import Recent, Series, Windows
+from pathgauge.collector.core.evaluations.windows import Recent, Series
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, TenantLabel, known_version
 from pathgauge.collector.sinks.prometheus.live_series import LiveSeries
+from pathgauge.collector.sinks.prometheus.recent_scores import RecentScores
 from pathgauge.scorers.judge_protocol import asks_model
 
 _MAX_CACHED_NAMES = 1_000
@@ -37,8 +38,7 @@ class WindowRestore:
 
     def __init__(
         self,
-        windows: Windows,
-        judged_windows: Windows,
+        scores: RecentScores,
         *,
         series: LiveSeries,
         tenant: TenantLabel,
@@ -46,7 +46,7 @@ class WindowRestore:
         metrics: EvaluationMetrics,
     ) -> None:
         """`metrics` know which criteria ever gave a score."""
-        self._windows, self._judged_windows = Refill(windows), Refill(judged_windows)
+        self._windows, self._judged_windows = Refill(scores.windows), Refill(scores.judged)
         self._series = series
         self._labels = frozenset(series.labels)
         self._tenant = tenant
