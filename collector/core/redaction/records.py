@@ -21,8 +21,9 @@ from pathgauge.collector.core.otlp.spans import (
     encode_attributes,
 )
 from pathgauge.collector.core.redaction.content import ContentFilter
+from pathgauge.collector.core.redaction.plain_text import DroppedError
 from pathgauge.collector.core.redaction.replace import MASKED
-from pathgauge.collector.core.redaction.values import DroppedError, Values
+from pathgauge.collector.core.redaction.values import Values
 
 _TRACESTATE_MEMBER = "pathgauge="
 """This `tracestate` member has the scenario id. It is not content."""

@@ -7,8 +7,6 @@ are not part of paths.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -23,26 +21,14 @@ from pathgauge.collector.core.redaction.parsing import (
     leniently_parsed,
     parsed,
 )
+from pathgauge.collector.core.redaction.plain_text import MAX_GROWTH, DroppedError, PlainText
 from pathgauge.collector.core.redaction.replace import MASKED, RedactionCounts, Replacements
 from pathgauge.collector.core.redaction.rules import Action, KeyActions, path_below
 
 CALL_IDS = frozenset({"id", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId"})
 """Members of messages that hold the id of a call."""
 
-_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-_MAX_LITERALS = 8
-"""Bound on nested JSON strings inside text that is not JSON as a whole: each level is searched
-again and doubles the escapes.
-"""
-_MAX_GROWTH = 16
-"""Bound on the length of encoded text, as a multiple of the original: encoding may use longer
-escapes, and each level doubles them.
-"""
 _SMALLEST_CARD = 10**12
-
-
-class DroppedError(Exception):
-    """A value must be removed."""
 
 
 class Values:
@@ -62,6 +48,7 @@ class Values:
         self._names = names
         self._ids = ids
         self.counts = counts
+        self._plain = PlainText(replacements, counts)
 
     def pairs(self, pairs: Repeated[KeyValue], path: str = "") -> None:
         """Redact attributes, or the members of an object at `path`."""
@@ -73,7 +60,7 @@ class Values:
 
     def text(self, text: str, path: str, *, identity: bool = False, level: int = 0) -> str:
         """Redact text, which may be encoded JSON. Raises `DroppedError`."""
-        if not text or not (self._needs_redaction(text) or self._keys.reach_into(path)):
+        if not text or not (self._plain.needs_redaction(text) or self._keys.reach_into(path)):
             return text
         value, levels = parsed(text)
         if levels and level + levels <= MAX_LEVELS:
@@ -83,8 +70,8 @@ class Values:
         head, newline, rest = text.partition("\n")
         if newline and not levels and parsed(rest)[1]:
             redacted = self.text(rest, path, identity=identity, level=level)
-            return self._plain(head, identity) + newline + redacted
-        return self._plain(text, identity)
+            return self._plain.redacted(head, identity=identity) + newline + redacted
+        return self._plain.redacted(text, identity=identity)
 
     def field(self, text: str, path: str) -> str:
         """Redact the text of a field that is not an attribute; empty if it is dropped."""
@@ -142,7 +129,7 @@ class Values:
         if unchanged and not self._replacements.finds(text):
             return text
         written = encode(redacted)
-        if len(written) > _MAX_GROWTH * len(text):
+        if len(written) > MAX_GROWTH * len(text):
             action: Action = "hash" if identity else "mask"
             return self._replacement(text.encode(errors="surrogatepass"), action)
         if not unchanged:
@@ -169,7 +156,11 @@ class Values:
         head, inner, tail = text[:start], text[start:stop], text[stop:]
         if 0 <= start < stop and inner != text and self._is_only_object(path, head, inner, tail):
             redacted = self.text(inner, path, identity=identity, level=level)
-            return self._plain(head, identity) + redacted + self._plain(tail, identity)
+            return (
+                self._plain.redacted(head, identity=identity)
+                + redacted
+                + self._plain.redacted(tail, identity=identity)
+            )
         return self._replacement(text.encode(errors="surrogatepass"), "mask")
 
     def _is_only_object(self, path: str, head: str, inner: str, tail: str) -> bool:
@@ -191,7 +182,7 @@ class Values:
                 AnyValue(string_value=self._replacement(_content(pair.value), action))
             )
             return
-        name = self._name(pair.key)
+        name = self._plain.name(pair.key)
         if name != pair.key:
             pair.key = name
         if path or not self._is_name(key, pair.value):
@@ -271,7 +262,7 @@ class Values:
     def _key(self, name: Any, path: str, level: int) -> Any:
         """The redacted key of a member, which in a Python `repr` may be any value."""
         if isinstance(name, str):
-            return self._name(name)
+            return self._plain.name(name)
         return self._json(name, path, True, level + 1)
 
     def _elements(
@@ -292,49 +283,6 @@ class Values:
         if redacted is None:
             raise DroppedError
         return redacted
-
-    def _name(self, name: str) -> str:
-        """The redacted key of a member. Hashed, because masking could make keys equal."""
-        if self._needs_redaction(name):
-            return self._plain(name, True)
-        return name
-
-    def _plain(self, text: str, identity: bool, literals: int = 0) -> str:
-        """Redact text that is not JSON as a whole, inside of `literals` levels of JSON strings.
-        Escapes in JSON strings could hide findings.
-        """
-        redacted = self._replacements.text(text, self.counts, identity=identity)
-        if redacted is None:
-            raise DroppedError
-        if "\\" in redacted and '"' in redacted:
-            redacted = _LITERAL.sub(
-                lambda match: self._literal(match[0], identity, literals + 1), redacted
-            )
-        return redacted
-
-    def _literal(self, literal: str, identity: bool, literals: int) -> str:
-        if "\\" not in literal:
-            return literal
-        try:
-            text = json.loads(
-                literal if literal.endswith('"') and len(literal) > 1 else literal + '"',
-                strict=False,
-            )
-        except ValueError:
-            return literal
-        if literals <= _MAX_LITERALS:
-            redacted = self._plain(text, identity, literals)
-            written = literal if redacted == text else json.dumps(redacted)
-            if len(written) <= _MAX_GROWTH * len(literal):
-                return written
-        self.counts["unreadable", "drop"] += 1
-        return f'"{MASKED}"'
-
-    def _needs_redaction(self, text: str) -> bool:
-        """Whether text must be redacted. Detectors understand single escapes, but not numeric
-        escapes and escaped escapes.
-        """
-        return "\\u" in text or "\\/" in text or "\\\\" in text or self._replacements.finds(text)
 
 
 def has_members(value: AnyValue) -> bool:
