@@ -41,7 +41,8 @@ from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.store.memory import MemoryStore
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import OPEN_SHARE, Retention
-from pathgauge.collector.store.sqlite.store import MAX_IN_FLIGHT_BYTES, SqliteStore
+from pathgauge.collector.store.sqlite.appending import MAX_IN_FLIGHT_BYTES
+from pathgauge.collector.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from pathgauge.collector.judging.judging import Judging

@@ -39,6 +39,7 @@ from pathgauge.collector.service.workers.sending import Sending
 from pathgauge.collector.store import Progress, Restored, journal, outbox, results
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.sqlite import files
+from pathgauge.collector.store.sqlite.appending import Appending
 from pathgauge.collector.store.sqlite.store import SqliteStore
 
 Change = Callable[[Any, str, object], None]
@@ -136,7 +137,7 @@ def keep_every_row(change: Change) -> None:
 
 def forget_the_bound(change: Change) -> None:
     """Requests are accepted even if the store is full."""
-    change(SqliteStore, "_can_accept", lambda self, size: True)
+    change(Appending, "_can_accept", lambda self, size: True)
 
 
 def renumber_every_time(change: Change) -> None:

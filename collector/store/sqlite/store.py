@@ -7,18 +7,15 @@ one.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.core.feedback.answer import Answer
@@ -42,36 +39,23 @@ from pathgauge.collector.store import (
     results,
 )
 from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows
-from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.purge import choosing
 from pathgauge.collector.store.recent_results import WindowBounds, evaluations_since
 from pathgauge.collector.store.restore import restore
 from pathgauge.collector.store.retention import Cleaning, Removed, Retention
 from pathgauge.collector.store.sqlite import damage, files
+from pathgauge.collector.store.sqlite.appending import Appending
 from pathgauge.collector.store.sqlite.database import RECOVERY_INTERVAL_S, Database
 from pathgauge.collector.store.sqlite.purging import Purging
 from pathgauge.collector.store.sqlite.reader import MAX_CACHE_BYTES, JournalReader
 from pathgauge.collector.store.sqlite.space import Space
-from pathgauge.collector.store.sqlite.writer import Writer
 
-MAX_IN_FLIGHT_BYTES = 64 << 20
-"""Size of the requests that wait to become durable; beyond it, senders are told to retry."""
-MAX_GROUP_BYTES = 8 << 20
-MAX_GROUP_REQUESTS = 64
 _MAX_ATTEMPTS = 2
 """How often reading results is tried; the first try may recover the file."""
 
 
 MAX_PURGED = 200_000
 """Purged traces that are remembered, so that no feedback about them is stored."""
-
-
-class _Waiting(NamedTuple):
-    """A request that is not durable yet, and the future that its sender waits for."""
-
-    batch: Batch
-    answer: asyncio.Future[bool]
-    loop: asyncio.AbstractEventLoop
 
 
 class SqliteStore:
@@ -104,21 +88,12 @@ class SqliteStore:
         self._database = Database(folder, on_commit, self._renew_reader)
         self._evidence = EvidenceRows(evidence or EvidencePolicy())
         self._cleaning = Cleaning(self._retention, self._windows, self._evidence.clean)
-        self._packer = Packer()
-        self._writer: Writer[_Waiting] = Writer(
-            self._write_group,
-            lambda item: len(item.batch.body),
-            MAX_GROUP_BYTES,
-            MAX_GROUP_REQUESTS,
-        )
         self._space = Space(folder, self._database, self._retention.max_bytes)
+        self._appending = Appending(folder, self._database, self._space)
+        self._writer = self._appending.writer
         self._max_cached_bytes = max_cached_bytes
-        self._in_flight = self._last_row = 0
         self._recovered_at = -math.inf
-        self._writing_at: float | None = None
         self._acknowledged = outbox.Acknowledged()
-        self._received: Mapping[str, int] = {}
-        self._running = False
         self._purging: Purging | None = None
         self._purged: dict[TraceKey, None] = {}
 
@@ -138,7 +113,7 @@ class SqliteStore:
         except BaseException:
             os.close(self._lock)
             raise
-        self._last_row, self._received = restored.last_row, restored.received
+        self._appending.restore(restored)
         self._space.begin(restored.requests, restored.request_bytes)
         return restored
 
@@ -158,23 +133,11 @@ class SqliteStore:
                 return
 
     def start(self, deliver: Deliver, now: Callable[[], float]) -> None:
-        self._deliver, self._now = deliver, now
         self._space.measure(now=True)
-        self._running = True
-        self._writer.start()
+        self._appending.start(deliver, now)
 
     async def append(self, batch: Batch) -> bool:
-        size = len(batch.body)
-        if not self._can_accept(size):
-            return False
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[bool] = loop.create_future()
-        self._in_flight += size
-        self._writer.put(_Waiting(batch, answer, loop))
-        try:
-            return await answer
-        finally:
-            self._in_flight -= size
+        return await self._appending.append(batch)
 
     def read(self, after: int) -> Iterable[Delivery]:
         return self._reader.read(after)
@@ -196,7 +159,7 @@ class SqliteStore:
         def write() -> bool:
             return self._database.in_place() and self._database.transact("feedback", work)
 
-        if not self._running or not self._writer.call(write):
+        if not self._appending.running or not self._writer.call(write):
             raise StoreError(f"{self._database.path}: feedback cannot be stored now")
         return outcomes
 
@@ -234,11 +197,10 @@ class SqliteStore:
         self._writer.call(lambda: self._database.transact("quarantine", work))
 
     def horizon(self) -> float:
-        at = self._writing_at
-        return self._now() if at is None else at
+        return self._appending.horizon()
 
     def usage(self) -> Usage:
-        usage = self._space.usage(self._in_flight)
+        usage = self._space.usage(self._appending.in_flight)
         return replace(
             usage,
             results_removed=dict(self._cleaning.results_removed),
@@ -246,60 +208,12 @@ class SqliteStore:
         )
 
     def close(self) -> None:
-        if self._running:
-            self._running = False
-            self._writer.stop()
+        self._appending.stop()
         if self._lock is not None:
             self._reader.close()
             self._database.close()
             os.close(self._lock)
             self._lock = None
-
-    def _can_accept(self, size: int) -> bool:
-        if not self._running:
-            return False
-        if self._in_flight and self._in_flight + size > MAX_IN_FLIGHT_BYTES:
-            return False
-        state = self._database.state
-        if state == "full" and files.free_bytes(self._folder) < files.RESERVE_BYTES:
-            return False  # the remaining space is for results, and for deleting rows
-        if state != "ok":
-            return time.monotonic() >= self._database.retry_at
-        return self._space.fits(size, self._in_flight)
-
-    def _write_group(self, group: list[_Waiting]) -> None:
-        durable = False
-        try:
-            durable = self._append(group)
-        finally:
-            self._writing_at = None
-            for loop in {item.loop for item in group}:
-                answers = [item.answer for item in group if item.loop is loop]
-                with suppress(RuntimeError):  # the loop was closed before the answer
-                    loop.call_soon_threadsafe(_answer, answers, durable)
-        self._space.measure()
-
-    def _append(self, group: list[_Waiting]) -> bool:
-        if not self._database.in_place():
-            return False
-        self._writing_at = at = self._now()
-        received = dict(self._received)
-        batches = [item.batch for item in group if outbox.is_new(item.batch, received)]
-        wall, first = time.time(), self._last_row + 1
-        rows = [self._packer.pack(row, at, wall, batch) for row, batch in enumerate(batches, first)]
-
-        def work(connection: sqlite3.Connection) -> None:
-            journal.append(connection, rows)
-            outbox.write_received(connection, self._received, received)
-
-        if not self._database.transact("requests", work):
-            return False
-        self._received = received
-        self._last_row += len(batches)
-        self._space.add(rows)
-        for row, batch in enumerate(batches, first):
-            self._deliver(Delivery(row, at, batch))
-        return True
 
     def _purge(self, begin: Callable[[Purging], None]) -> Purged:
         """Finish a purge that was interrupted, then the one that `begin` records."""
@@ -377,7 +291,7 @@ class SqliteStore:
 
     def _handle_read_error(self, error: sqlite3.Error) -> None:
         """Recover a damaged file. Other errors may pass by themselves."""
-        if not damage.is_damage(error) or not self._running:
+        if not damage.is_damage(error) or not self._appending.running:
             return
         if time.monotonic() >= self._recovered_at + RECOVERY_INTERVAL_S:
             self._recovered_at = time.monotonic()
@@ -389,9 +303,3 @@ class SqliteStore:
                 "quarantine", lambda _: self._database.quarantine("journal", row, reason)
             )
         )
-
-
-def _answer(answers: Sequence[asyncio.Future[bool]], durable: bool) -> None:
-    for answer in answers:
-        if not answer.done():
-            answer.set_result(durable)
