@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
-from pathgauge.collector.core.traces import Assembler, Bounds, Recalled, TraceKey
+from pathgauge.collector.core.traces import Assembler, Bounds, Recalled, TraceKey, TraceSnapshot
 
 
 class Journal:
@@ -34,6 +34,9 @@ class Journal:
 class Life:
     """An assembler with a journal, from start to stop. `released` are the rows it released."""
 
+    stored: dict[TraceKey, TraceSnapshot]
+    """The newest state of each trace, as the store keeps it when the trace is forgotten."""
+
     def __init__(self, bounds: Bounds, journal: Journal) -> None:
         self.bounds = bounds
         self.telemetry = InternalTelemetry()
@@ -42,11 +45,13 @@ class Life:
             bounds, self.telemetry, lambda one: "agent" in one.name, journal.recall
         )
         self.released: set[int] = set()
+        self.stored = {}
 
     def feed(self, *records: Span | LogRecord, at: float) -> list[Trace]:
         row = self.journal.append(records, at)
         grown = list(self.assembler.feed(*_by_kind(records), at, row))
         self.released.update(self.assembler.released())
+        self._store()
         return grown
 
     def held_when_read(self) -> list[int]:
@@ -59,6 +64,7 @@ class Life:
         read = []
         while (deadline := self.assembler.deadline()) is not None and deadline <= at:
             read += self.assembler.expire(at)
+            self._store()
         self.released.update(self.assembler.released())
         return read
 
@@ -67,14 +73,20 @@ class Life:
         read: list[tuple[float, Trace]] = []
         while (deadline := self.assembler.deadline()) is not None and deadline <= at:
             read += [(deadline, trace) for trace in self.assembler.expire(deadline)]
+            self._store()
         return read
 
     def restarted(self, at: float) -> Life:
         """The next process, with the same journal."""
         after = Life(self.bounds, self.journal)
-        for snapshot in self.assembler.snapshots():
+        given_up = map(self.assembler.snapshot, self.assembler.given_up())
+        after.stored = self.stored | {one.key: one for one in given_up}
+        for snapshot in after.stored.values():
             after.assembler.restore(snapshot, at)
         return after
+
+    def _store(self) -> None:
+        self.stored.update((one.key, one) for one in self.assembler.snapshots())
 
 
 def _by_kind(records: Iterable[Span | LogRecord]) -> tuple[list[Span], list[LogRecord]]:

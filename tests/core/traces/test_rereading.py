@@ -328,6 +328,19 @@ def test_a_trace_that_only_got_copies_is_not_read_after_a_restart() -> None:
     assert life.restarted(at=11).read_until(1000) == []
 
 
+@pytest.mark.parametrize("before", [[], [309.0]])
+def test_a_span_that_is_too_late_is_dropped_after_a_restart_too(before: list[float]) -> None:
+    life = Life(BOUNDS, Journal())
+    life.feed(agent(), at=0)
+    life.read_until(308)
+    for at in before:
+        life.feed(late("before"), at=at)
+    life = life.restarted(at=310)
+    life.feed(late("after"), at=311)
+    assert life.read_until(1000) == []
+    assert life.telemetry.spans_dropped.items() == [(("late",), 1)]
+
+
 # Laws
 
 ARRIVALS = st.lists(
