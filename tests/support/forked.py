@@ -1,7 +1,8 @@
 """Starts `pathgauge` as a fork of a process that has loaded its modules.
 
 Loading them takes a second of CPU, and tests start hundreds of services. What is started is a
-process like any other: it has its own files, environment, signals and exit status.
+process like any other: it has its own files, environment, signals and exit status. Only `sys.path`
+is that of the tests.
 """
 
 from __future__ import annotations

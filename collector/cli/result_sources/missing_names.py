@@ -7,11 +7,10 @@ from itertools import islice
 from typing import Literal
 
 from pathgauge.collector.api.drift_models import DriftReport
-from pathgauge.collector.api.models import Result
 from pathgauge.collector.api.queries import DriftQuery, ResultQuery, ShadowQuery, VerdictQuery
 from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.cli.queries import query_of
-from pathgauge.collector.cli.result_sources.source import ResultSource
+from pathgauge.collector.cli.result_sources.source import ResultSource, newest
 from pathgauge.collector.cli.result_sources.store import StoreSource
 from pathgauge.collector.config import Config
 from pathgauge.collector.core.documents import did_you_mean
@@ -20,7 +19,8 @@ from pathgauge.collector.store.schema import name_of
 from pathgauge.scorers.matching.wording import short
 
 _MAX_NAMES = 10
-_MAX_PAGES = 5
+_MAX_RESULTS = 2_500
+"""Results whose names are looked at."""
 
 
 def unknown_agent(
@@ -41,8 +41,8 @@ def without_results(
     own = source.results(query_of(ResultQuery, {kind: name, "tenant": tenant}, limit=1))
     if own.results or own.next is not None:
         return None
-    newest, _ = _newest(source, ResultQuery(tenant=tenant, limit=MAX_LIMIT, cursor=None))
-    names = (one.agent if kind == "agent" else one.scenario_id for one in newest)
+    every = newest(source, ResultQuery(tenant=tenant, limit=MAX_LIMIT, cursor=None), _MAX_RESULTS)
+    names = (one.agent if kind == "agent" else one.scenario_id for one in every)
     known = sorted({one for one in names if one})
     if not known:
         return None
@@ -65,12 +65,10 @@ def known_versions(
     """
     if isinstance(query, ShadowQuery) or (found.version_results and found.against_results):
         return None
-    newest, all_read = _newest(
-        source, ResultQuery(agent=query.agent, tenant=query.tenant, limit=MAX_LIMIT, cursor=None)
-    )
-    known = dict.fromkeys(one.agent_version for one in newest if one.agent_version)
-    listed = _listed(known, complete=all_read)
-    return f"{query.agent} has results of {listed}" if known else None
+    of_agent = ResultQuery(agent=query.agent, tenant=query.tenant, limit=MAX_LIMIT, cursor=None)
+    own = newest(source, of_agent, _MAX_RESULTS)
+    known = dict.fromkeys(one.agent_version for one in own if one.agent_version)
+    return f"{query.agent} has results of {_listed(known)}" if known else None
 
 
 def compared_names(source: ResultSource, query: DriftQuery, found: DriftReport) -> str | None:
@@ -93,21 +91,7 @@ def compared_names(source: ResultSource, query: DriftQuery, found: DriftReport) 
     return f"{agent} has scenarios: {_listed(scenarios)}; metrics: {_listed(metrics)}"
 
 
-def _newest(source: ResultSource, query: ResultQuery) -> tuple[list[Result], bool]:
-    """The results of some pages, and whether there are no more. On a busy machine, a page may hold
-    little, because a search ends early.
-    """
-    results: list[Result] = []
-    for _ in range(_MAX_PAGES):
-        page = source.results(query)
-        results += page.results
-        if page.next is None:
-            return results, True
-        query = query.model_copy(update={"cursor": page.next})
-    return results, False
-
-
-def _listed(names: Iterable[str], *, complete: bool = True) -> str:
+def _listed(names: Iterable[str]) -> str:
     first = list(islice(names, _MAX_NAMES + 1))
-    more = "" if complete and len(first) <= _MAX_NAMES else ", ..."
+    more = ", ..." if len(first) > _MAX_NAMES else ""
     return ", ".join(first[:_MAX_NAMES]) + more

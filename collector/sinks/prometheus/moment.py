@@ -43,9 +43,13 @@ class Moment(NamedTuple):
     drift_limit: float | None
     """In days; `None`: no drift is detected."""
     versions: Mapping[AgentVersion, float]
+    """When each version of an agent was first evaluated, in Unix seconds."""
     known: Sequence[Series]
+    """The series in use, with scores or without."""
     live: Sequence[Labels]
+    """The label sets of the agents, versions and scenarios in use."""
     dialects: Mapping[tuple[str, ...], str]
+    """The dialect of the latest invocation of each agent, by the values of `tenant` and `agent`."""
 
 
 class MomentGauges:

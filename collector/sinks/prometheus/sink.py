@@ -33,10 +33,7 @@ from pathgauge.collector.sinks.prometheus.drift.recording import (
 )
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
-from pathgauge.collector.sinks.prometheus.expected_scenarios import (
-    Expected,
-    expected_scenarios,
-)
+from pathgauge.collector.sinks.prometheus.expected_scenarios import Expected, expected_scenarios
 from pathgauge.collector.sinks.prometheus.exposition.blocks import Block
 from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.exposition.text import Form
@@ -52,9 +49,7 @@ from pathgauge.collector.sinks.prometheus.scenario_gauges import (
     ScenarioGauges,
     ScenarioState,
 )
-from pathgauge.collector.sinks.prometheus.scrape_gauges import (
-    Queue,
-)
+from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.traffic.recording import NAME as TRAFFIC, TrafficRecording
 from pathgauge.collector.sinks.prometheus.window_restore import WindowRestore
 
@@ -102,7 +97,7 @@ class PrometheusSink:
         self._publishes_at_once = metrics is None
         self._metrics = metrics or DurableMetrics()
         self._tenant = TenantLabel(tenants)
-        self._others = MomentGauges(
+        self._moment_gauges = MomentGauges(
             self._tenant,
             min_samples,
             queues=dict(queues or {}),
@@ -290,7 +285,7 @@ class PrometheusSink:
             for window in state.windows
             if window.metric in state.aggregated
         ]
-        for family in self._others.families(moment, self._explained(moment), windows):
+        for family in self._moment_gauges.families(moment, self._explained(moment), windows):
             yield family.metric()
 
     def parts(self, form: Form) -> Iterator[bytes | Block]:
@@ -307,7 +302,7 @@ class PrometheusSink:
         yield from self._metrics.parts(moment.counts, form)
         yield from self._chunks.parts(form, self._read, self._scores.is_stale)
         windows = [*self._chunks.windows()]
-        for family in self._others.families(moment, self._explained(moment), windows):
+        for family in self._moment_gauges.families(moment, self._explained(moment), windows):
             yield from family.parts(form)
 
     def current_scores(self) -> list[CurrentScore]:
