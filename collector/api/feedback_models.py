@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from pathgauge.collector.api.attribute_docstrings import describe_properties
 from pathgauge.collector.api.models import Model
 from pathgauge.collector.api.queries import HexId, Name, Query, lower
-from pathgauge.collector.core.documents.attribute_docstrings import describe_properties
 from pathgauge.collector.core.feedback.answer import (
     DEFAULT_NAME,
     MAX_COMMENT_CHARS,

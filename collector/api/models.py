@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pathgauge.collector.api.attribute_docstrings import describe_properties
 from pathgauge.collector.api.stored_values import StoredCategory, StoredVerdict
-from pathgauge.collector.core.documents.attribute_docstrings import describe_properties
 from pathgauge.collector.core.evidence.comparison import Mark
 from pathgauge.collector.store.queries.traces import Source
 from pathgauge.scorers.types import Json

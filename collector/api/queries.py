@@ -18,9 +18,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
+from pathgauge.collector.api.attribute_docstrings import describe_properties
 from pathgauge.collector.api.problems import OTHER_TENANT, ProblemError, checked
 from pathgauge.collector.api.wanted_values import WantedCategory, WantedVerdict
-from pathgauge.collector.core.documents.attribute_docstrings import describe_properties
 from pathgauge.collector.core.documents.quantities import parse_duration
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.results import DEFAULT_LIMIT, MAX_LIMIT

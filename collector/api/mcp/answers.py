@@ -6,10 +6,10 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pathgauge.collector.api.attribute_docstrings import describe_properties
 from pathgauge.collector.api.mcp.untrusted import NOTICE
 from pathgauge.collector.api.models import State, Telemetry
 from pathgauge.collector.api.stored_values import StoredCategory, StoredVerdict
-from pathgauge.collector.core.documents.attribute_docstrings import describe_properties
 from pathgauge.collector.core.drift.drift import Against
 from pathgauge.collector.core.evidence.comparison import Mark
 from pathgauge.collector.core.evidence.miss import Kind

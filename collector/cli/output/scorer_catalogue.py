@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
+from pathgauge.collector.api.attribute_docstrings import attribute_docstrings
 from pathgauge.collector.config.plugins.scorers import SCORERS, option_adapter, scorer_class
-from pathgauge.collector.core.documents.attribute_docstrings import attribute_docstrings
 from pathgauge.scorers.types import Json, Scorer
 
 _TYPE_NAMES = {

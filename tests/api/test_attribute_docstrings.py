@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pathgauge.collector.core.documents.attribute_docstrings import (
+from pathgauge.collector.api.attribute_docstrings import (
     attribute_docstrings,
     describe_properties,
 )
