@@ -180,6 +180,9 @@ def purge(
     scenario: Annotated[
         str | None, typer.Option(help="Purge the traces that have a result of this scenario.")
     ] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Purge all that is stored of this tenant.")
+    ] = None,
     before: Annotated[
         str | None,
         typer.Option(
@@ -201,7 +204,7 @@ def purge(
     removes telemetry and results, whether a collector runs on the store or not, and leaves nothing
     of them in the files; with PostgreSQL, if you add --rewrite. Kafka keeps requests until the
     retention.ms of its topics is over. Counters stay: they hold no content. Give exactly one of
-    --trace, --scenario and --before.
+    --trace, --scenario, --tenant and --before.
 
     Example: `pathgauge purge --config pathgauge.yaml --trace 4bf92f3577b34da6a3ce929d0e0e4736`
     """
@@ -221,7 +224,7 @@ def purge(
             )
             raise ConfigError([settings.problem(("store",), text)])
         try:
-            selection = select(trace, scenario, before, time.time())
+            selection = select(trace, scenario, tenant, before, time.time())
         except SelectionError as error:
             print_messages([str(error)])
             raise typer.Exit(2) from error
@@ -237,10 +240,10 @@ def purge(
             conninfo = settings.postgres.conninfo
             purged = purge_database(conninfo, selection, since, rewrite=rewrite)
     typer.echo(f"{place}: {report(purged)}")
-    if scenario is not None and not (purged.results or purged.requests):
-        from pathgauge.collector.cli.result_sources.missing_names import scenario_without_results
+    if not (purged.results or purged.requests):
+        from pathgauge.collector.cli.result_sources.missing_names import missing_in_store
 
-        print_messages(scenario_without_results(settings, scenario))
+        print_messages(missing_in_store(settings, scenario, tenant))
     if settings.kafka is not None:
         topics = f"{settings.kafka.traces_topic} and {settings.kafka.logs_topic}"
         print_messages(

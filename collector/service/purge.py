@@ -38,10 +38,12 @@ class SelectionError(ValueError):
     """The options do not select anything valid; the message is for the operator."""
 
 
-def select(trace: str | None, scenario: str | None, before: str | None, now: float) -> Selection:
+def select(
+    trace: str | None, scenario: str | None, tenant: str | None, before: str | None, now: float
+) -> Selection:
     """Parse the options; `now` in Unix seconds. Raises `SelectionError`."""
-    if [trace, scenario, before].count(None) != 2:
-        raise SelectionError("expected exactly one of --trace, --scenario and --before")
+    if [trace, scenario, tenant, before].count(None) != 3:
+        raise SelectionError("expected exactly one of --trace, --scenario, --tenant and --before")
     if trace is not None:
         if not _TRACE_ID.fullmatch(trace.lower()) or trace.strip("0") == "":
             raise SelectionError(
@@ -52,6 +54,10 @@ def select(trace: str | None, scenario: str | None, before: str | None, now: flo
         if not scenario:
             raise SelectionError("--scenario: found nothing, expected a scenario id")
         return Selection(scenario=scenario)
+    if tenant is not None:
+        if not tenant:
+            raise SelectionError("--tenant: found nothing, expected the name of a tenant")
+        return Selection(tenant=tenant)
     return Selection(before=_time(before or "", now))
 
 

@@ -10,7 +10,7 @@ implement.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
@@ -151,11 +151,14 @@ class Selection:
     """The traces with a result of this scenario."""
     before: float | None = None
     """What was stored before this Unix time, and open traces that had begun to arrive by then."""
+    tenant: str | None = None
+    """All that was stored of this tenant."""
 
     def __post_init__(self) -> None:
         """Raises ValueError."""
-        if [self.trace_id, self.scenario, self.before].count(None) != 2:
-            raise ValueError(f"found {self}, expected exactly one of trace_id, scenario and before")
+        if list(asdict(self).values()).count(None) != len(fields(self)) - 1:
+            names = ", ".join(field.name for field in fields(self))
+            raise ValueError(f"found {self}, expected exactly one of {names}")
 
 
 MAX_FINISHED = 10_000

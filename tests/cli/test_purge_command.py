@@ -172,7 +172,7 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC).timestamp()
     ],
 )
 def test_a_time_is_an_age_or_a_date(before: str, expected: float) -> None:
-    assert select(None, None, before, NOW) == Selection(before=expected)
+    assert select(None, None, None, before, NOW) == Selection(before=expected)
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,14 @@ def test_the_report_says_what_was_removed(purged: Purged, words: str) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ((), "expected exactly one of --trace, --scenario and --before"),
+        ((), "expected exactly one of --trace, --scenario, --tenant and --before"),
         (
             ("--scenario", "a", "--before", "7d"),
-            "expected exactly one of --trace, --scenario and --before",
+            "expected exactly one of --trace, --scenario, --tenant and --before",
+        ),
+        (
+            ("--scenario", "a", "--tenant", "b"),
+            "expected exactly one of --trace, --scenario, --tenant and --before",
         ),
         (
             ("--trace", "4bf92f"),
@@ -209,6 +213,7 @@ def test_the_report_says_what_was_removed(purged: Purged, words: str) -> None:
             f"--trace: found '{'g' * 32}', expected the 32 hexadecimal digits of a trace id",
         ),
         (("--scenario", ""), "--scenario: found nothing, expected a scenario id"),
+        (("--tenant", ""), "--tenant: found nothing, expected the name of a tenant"),
         (
             ("--before", "a week"),
             (
@@ -241,19 +246,20 @@ def test_there_is_nothing_to_purge_in_memory(run: Run, folder: Path) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"pathgauge: {text}\n")
 
 
-def test_a_misspelt_scenario_is_told_from_one_that_is_purged_already(
-    run: Run, folder: Path
+@pytest.mark.parametrize("kind", ["scenario", "tenant"])
+def test_a_misspelt_name_is_told_from_one_that_is_purged_already(
+    kind: str, run: Run, folder: Path
 ) -> None:
     (folder / "pathgauge.yaml").write_text("criteria: {failure: 0.5}\nstore: {path: data}\n")
     with opened(folder / "data") as store:
-        commit(store, [evaluation("a"), evaluation("b", scenario="refund")])
+        commit(store, [evaluation(one, scenario=one, tenant=one) for one in ("parcel", "refund")])
 
-    def purged(scenario: str) -> tuple[int, str, str]:
-        result = run("purge", "-c", "pathgauge.yaml", "--scenario", scenario)
+    def purged(name: str) -> tuple[int, str, str]:
+        result = run("purge", "-c", "pathgauge.yaml", f"--{kind}", name)
         return result.exit_code, result.stdout, result.stderr
 
     nothing = "data: found nothing to remove\n"
-    said = "pathgauge: scenario: found {!r}, expected a scenario with results, such as {}\n"
+    said = f"pathgauge: {kind}: found {{!r}}, expected a {kind} with results, such as {{}}\n"
     near = "parcel, refund; did you mean 'refund'?"
     assert purged("refnud") == (0, nothing, said.format("refnud", near))
     assert purged("refund") == (0, "data: removed it from 1 result\n", "")

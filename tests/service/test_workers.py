@@ -86,10 +86,10 @@ def names(count: int, prefix: str = "run") -> list[str]:
     return [name for both in zip(found[0][:count], found[1][:count], strict=True) for name in both]
 
 
-def send(collector: Collector, *runs: list[Span]) -> None:
+def send(collector: Collector, *runs: list[Span], **headers: str) -> None:
     """Send all in one request until it is accepted."""
     body = encode_request([one for spans in runs for one in spans])
-    assert until(lambda: collector.post("/v1/traces", body)[0] == 200)
+    assert until(lambda: collector.post("/v1/traces", body, **headers)[0] == 200)
 
 
 def scored(collector: Collector) -> float:
@@ -283,6 +283,26 @@ def test_a_purge_leaves_no_byte_in_any_file(tmp_path: Path, running: bool) -> No
     for name in () if running else marker:
         purged(tmp_path, "--trace", trace_id(name))
         assert files_with(tmp_path, marker[name]) == []
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_a_purge_of_a_tenant_reaches_all_scorers(tmp_path: Path, running: bool) -> None:
+    marker = {tenant: Random(tenant).randbytes(200) for tenant in ("blue", "green")}
+    tenants = {tenant: {"token_file": tenant} for tenant in marker}
+    for tenant in tenants:
+        (tmp_path / tenant).write_text(f"{tenant}-{'0' * 32}\n")
+    open_for_long = ASSEMBLY | {"settle": "40s", "idle": "50s"}
+    with collector(tmp_path, auth={"tenants": tenants}, assembly=open_for_long) as one:
+        for tenant, secret in marker.items():
+            runs = [run(name, "find_order", secret=secret) for name in names(2)]
+            send(one, *runs, authorization=f"Bearer {tenant}-{'0' * 32}")
+        assert all(len(files_with(tmp_path, secret)) >= 2 for secret in marker.values())
+        if running:
+            purged(tmp_path, "--tenant", "blue")
+    if not running:
+        purged(tmp_path, "--tenant", "blue")
+    assert files_with(tmp_path, marker["blue"]) == []
+    assert len(files_with(tmp_path, marker["green"])) >= 2
 
 
 def test_a_scorer_without_its_store_goes_on_without_what_it_held(tmp_path: Path) -> None:

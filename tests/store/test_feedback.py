@@ -32,7 +32,7 @@ from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.purging import Purging
 from pathgauge.collector.store.sqlite.store import SqliteStore
 from pathgauge.collector.testing import span_id, trace_id
-from support.answered import SELECTIONS, answer, content, given
+from support.answered import SELECTIONS, answer, content, given, of_tenants
 from support.evaluated import WALL, commit, evaluation, opened
 
 RULES = VerdictRules()
@@ -273,6 +273,16 @@ def test_nothing_more_is_recorded_about_a_purged_trace(tmp_path: Path, how: str)
         store.purge(SELECTIONS[how])
         again = [answer("a"), replace(answer("a"), tenant="north"), answer("c")]
         assert store.record_feedback(again) == ["purged", "created", "created"]
+
+
+def test_a_purge_of_a_tenant_removes_all_that_was_said_there(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        commit(store, given(*of_tenants("blue", "green")))
+        assert store.purge(Selection(tenant="blue")).unfinished is None
+        with rows(tmp_path) as connection:
+            found = connection.execute("SELECT tenant FROM feedback").fetchall()
+        assert store.record_feedback(of_tenants("blue")) == ["purged", "created"]
+    assert found == [("green",)] * 2
 
 
 def test_nothing_is_recorded_about_traces_that_scorers_have_purged(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def request(*spans: Span, tenant: str = "", as_json: bool = False) -> Batch:
     )
 
 
-def logs_request(*records: LogRecord, without_trace: int = 0) -> Batch:
+def logs_request(*records: LogRecord, without_trace: int = 0, tenant: str = "") -> Batch:
     protos = [
         *(one.proto for one in records),
         *[LogRecordProto(event_name="of no trace")] * without_trace,
@@ -153,7 +153,7 @@ def logs_request(*records: LogRecord, without_trace: int = 0) -> Batch:
         resource_logs=[ResourceLogs(scope_logs=[ScopeLogs(log_records=protos)])]
     ).SerializeToString()
     return Batch(
-        PROTOBUF._replace(signal="logs"),
+        PROTOBUF._replace(signal="logs", tenant=tenant),
         body,
         logs=otlp.decode_logs(body).records,
         without_trace=without_trace,
@@ -411,6 +411,32 @@ async def test_a_trace_of_another_tenant_has_nothing_to_do_with_one_of_the_same_
     assert found(life.purge(Selection(scenario="sales"))) == (1, 1, None)
     assert [key[0] for key in life.sink.withdrawn] == ["blue"]
     assert all(holds(life.folder, "b"))
+
+
+async def test_a_tenant_is_purged_with_all_that_is_stored_of_it(live: Live) -> None:
+    life = live()
+    await life.send(
+        request(turn("a"), turn("b", scenario="dialogue", conversation="x"), tenant="blue"),
+        request(turn("c", trace="a"), tenant="green"),
+    )
+    life.scored(6, "a", "b", "c")
+    await life.send(
+        request(turn("open"), tenant="blue"),
+        logs_request(without_trace=1, tenant="blue"),
+        request(turn("open"), tenant="green"),
+    )
+    life.worker.call(lambda: None)
+    assert found(life.purge(Selection(tenant="blue"))) == (2, 2, None)
+    assert sorted(key[0] for key in life.sink.withdrawn) == ["blue", "blue"]
+    assert not any(holds(life.folder, "b"))
+    assert all(holds(life.folder, "c", "open"))
+    with closing(sqlite3.connect(life.folder / files.DATABASE)) as connection:
+        for table in ("journal", "traces", "results", "turns", "evidence"):
+            tenants = connection.execute(f"SELECT DISTINCT tenant FROM {table}").fetchall()
+            assert ("blue",) not in tenants, table
+    assert found(life.purge(Selection(tenant="blue"))) == (0, 0, None)
+    await life.send(request(turn("again"), tenant="blue"))
+    life.scored(6, "a", "again", "b", "c", "open")
 
 
 async def test_a_scenario_is_purged_with_all_of_the_traces_that_have_a_result_of_it(

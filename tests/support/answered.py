@@ -18,10 +18,10 @@ from support.evaluated import WALL, evaluation
 from support.sessions import session
 
 
-def answer(run: str = "a", label: str = "up", /, **fields: Any) -> Answer:
+def answer(run: str = "a", label: str = "up", /, *, tenant: str = "", **fields: Any) -> Answer:
     """An answer about a run. Equal answers have equal ids."""
     given = {"label": label, "id": derived_id(run, label, sorted(fields.items())), **fields}
-    return Answer("", trace_id(run), span_id(run), **given)
+    return Answer(tenant, trace_id(run), span_id(run), **given)
 
 
 def about_talk(
@@ -62,6 +62,15 @@ def content() -> list[tuple[list[PublishedEvent], float]]:
     return [
         ([talked("a"), *of_a], WALL),
         ([talked("b", scenario="refund"), *of_b], WALL + 100),
+    ]
+
+
+def of_tenants(*tenants: str) -> list[Answer]:
+    """In each tenant, the same answers about a run and about a conversation."""
+    return [
+        one
+        for tenant in tenants
+        for one in (answer(tenant=tenant), about_talk("talk", at=2.0, tenant=tenant))
     ]
 
 

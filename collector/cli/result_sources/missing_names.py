@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Literal
+from operator import attrgetter
+from typing import Literal, TypeAlias
 
 from pathgauge.collector.api.drift_models import DriftReport
 from pathgauge.collector.api.queries import DriftQuery, ResultQuery, ShadowQuery, VerdictQuery
@@ -18,6 +19,13 @@ from pathgauge.collector.store.queries.results import MAX_LIMIT
 from pathgauge.collector.store.schema import name_of
 from pathgauge.scorers.matching.wording import short
 
+_Kind: TypeAlias = Literal["agent", "scenario", "tenant"]
+_FIELDS: Mapping[_Kind, str] = {"agent": "agent", "scenario": "scenario_id", "tenant": "tenant"}
+_WITH_RESULTS: Mapping[_Kind, str] = {
+    "agent": "an agent with results",
+    "scenario": "a scenario with results",
+    "tenant": "a tenant with results",
+}
 _MAX_NAMES = 10
 _MAX_RESULTS = 2_500
 """Results whose names are looked at."""
@@ -35,26 +43,29 @@ def unknown_agent(
 
 
 def without_results(
-    source: ResultSource, kind: Literal["agent", "scenario"], name: str, tenant: str | None = None
+    source: ResultSource, kind: _Kind, name: str, tenant: str | None = None
 ) -> str | None:
-    """The same for any agent or scenario. Raises `StoreError`."""
-    own = source.results(query_of(ResultQuery, {kind: name, "tenant": tenant}, limit=1))
+    """The same for any agent, scenario or tenant. Raises `StoreError`."""
+    own = source.results(query_of(ResultQuery, {"tenant": tenant, kind: name}, limit=1))
     if own.results or own.next is not None:
         return None
     every = newest(source, ResultQuery(tenant=tenant, limit=MAX_LIMIT, cursor=None), _MAX_RESULTS)
-    names = (one.agent if kind == "agent" else one.scenario_id for one in every)
-    known = sorted({one for one in names if one})
+    name_in = attrgetter(_FIELDS[kind])
+    known = sorted({name_in(one) for one in every} - {None, ""})
     if not known:
         return None
-    wanted = {"agent": "an agent with results", "scenario": "a scenario with results"}[kind]
-    expected = f"expected {wanted}, such as {_listed(known)}"
+    expected = f"expected {_WITH_RESULTS[kind]}, such as {_listed(known)}"
     return f"{kind}: found {short(name)}, {expected}{did_you_mean(name, known)}"
 
 
-def scenario_without_results(config: Config, scenario: str) -> list[str]:
+def missing_in_store(config: Config, scenario: str | None, tenant: str | None) -> list[str]:
     """The same for the store of a configuration. Raises as `StoreSource` does."""
-    hint = without_results(StoreSource(config), "scenario", name_of(scenario))
-    return [hint] if hint else []
+    source = StoreSource(config)
+    hints = [
+        scenario and without_results(source, "scenario", name_of(scenario)),
+        tenant and without_results(source, "tenant", tenant),
+    ]
+    return [hint for hint in hints if hint]
 
 
 def known_versions(

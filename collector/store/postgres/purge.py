@@ -30,6 +30,10 @@ TABLES = (
     *("sessions", "session_turns", "session_members"),
     "publications",  # those that were read and deleted
 )
+_WITH_TRACE = (
+    *("results", "turns", "traces", "awaited", "evidence", "forwarded", "feedback"),
+    *("sessions", "session_turns", "session_members"),
+)
 _CHOSEN = "(trace_id, tenant) IN (SELECT trace_id, tenant FROM chosen)"
 _HAS_RESULT_SINCE = """EXISTS (
   SELECT 1 FROM results AS r
@@ -88,7 +92,7 @@ def _remove(connection: PostgresConnection, selection: Selection, windows_since:
     requests, held = _purge_requests(connection)
     turns = {key[:2] for key in _purge_open(connection, "turns", selection.before)}
     pending = _purge_open(connection, "awaited", selection.before)
-    _purge_feedback(connection, selection.before)
+    _purge_feedback(connection, selection)
     finished = _finished(connection, selection.before)
     removed, recent = _purge_results(connection, selection.before, windows_since)
     connection.execute(
@@ -116,15 +120,15 @@ def _choose(connection: PostgresConnection, selection: Selection) -> None:
     in_requests = "tenant, trace_id FROM requests, unnest(traces) AS trace_id"
     if selection.before is not None:
         connection.execute(f"{into} {in_requests} WHERE wall < ? {end}", (selection.before,))
-    if selection.trace_id is not None:
-        connection.execute(f"{into} {in_requests} WHERE trace_id = ? {end}", (selection.trace_id,))
-        for table in (
-            *("results", "turns", "traces", "awaited", "evidence", "forwarded", "feedback"),
-            *("sessions", "session_turns", "session_members"),
-        ):
+    for column in ("trace_id", "tenant"):
+        value = getattr(selection, column)
+        if value is None:
+            continue
+        connection.execute(f"{into} {in_requests} WHERE {column} = ? {end}", (value,))
+        for table in _WITH_TRACE:
             connection.execute(
-                f"{into} tenant, trace_id FROM {table} WHERE trace_id = ? {end}",
-                (selection.trace_id,),
+                f"{into} tenant, trace_id FROM {table} WHERE {column} = ? AND trace_id <> '' {end}",
+                (value,),
             )
     if selection.scenario is not None:
         names = text_of(selection.scenario), name_of(selection.scenario)
@@ -216,13 +220,13 @@ def _finished(connection: PostgresConnection, before: float | None) -> set[Trace
     return found
 
 
-def _purge_feedback(connection: PostgresConnection, before: float | None) -> None:
+def _purge_feedback(connection: PostgresConnection, selection: Selection) -> None:
     """Delete what people said of the traces, and of their conversations."""
     connection.execute(
-        f"DELETE FROM feedback WHERE {_CHOSEN} OR at < :before"
+        f"DELETE FROM feedback WHERE {_CHOSEN} OR at < :before OR tenant = :tenant"
         " OR (conversation <> '' AND (tenant, conversation) IN (SELECT r.tenant,"
         " r.body::json ->> 'conversation' FROM results AS r JOIN chosen USING (trace_id, tenant)))",
-        {"before": before},
+        {"before": selection.before, "tenant": selection.tenant},
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import Selection, journal
+from pathgauge.collector.store.journal import RowHead
 from pathgauge.collector.store.schema import name_of, text_of
 
 _WITH_TRACE = (
@@ -34,18 +35,24 @@ def of_trace(table: str) -> str:
     return f"SELECT DISTINCT tenant, trace_id FROM {table} WHERE trace_id = ?"
 
 
+def of_tenant(table: str) -> str:
+    """The statement that finds the traces of a tenant. Feedback may be about a conversation alone,
+    which is no trace.
+    """
+    return f"SELECT DISTINCT tenant, trace_id FROM {table} WHERE tenant = ? AND trace_id <> ''"
+
+
 def choose(connection: sqlite3.Connection, selection: Selection) -> Iterator[TraceKey]:
     """The traces that are removed as a whole; some more than once."""
     for head in journal.heads(connection, sys.maxsize):
-        if isinstance(head, int):
-            continue
-        is_old = selection.before is not None and head.wall < selection.before
-        for trace_id in head.traces:
-            if is_old or trace_id == selection.trace_id:
-                yield head.tenant, trace_id
+        if not isinstance(head, int):
+            yield from _of_request(head, selection)
     if selection.trace_id is not None:
         for table in _WITH_TRACE:
             yield from connection.execute(of_trace(table), (selection.trace_id,))
+    if selection.tenant is not None:
+        for table in _WITH_TRACE:
+            yield from connection.execute(of_tenant(table), (selection.tenant,))
     if selection.scenario is not None:
         yield from _of_scenario(connection, selection.scenario)
         names = text_of(selection.scenario), name_of(selection.scenario)
@@ -72,6 +79,14 @@ def held(connection: sqlite3.Connection) -> set[TraceKey]:
     for table in ("turns", "traces", "awaited", "session_turns", "sessions"):
         found.update(connection.execute(f"SELECT DISTINCT tenant, trace_id FROM {table}"))
     return found
+
+
+def _of_request(head: RowHead, selection: Selection) -> Iterator[TraceKey]:
+    is_old = selection.before is not None and head.wall < selection.before
+    is_whole = is_old or head.tenant == selection.tenant
+    for trace_id in head.traces:
+        if is_whole or trace_id == selection.trace_id:
+            yield head.tenant, trace_id
 
 
 def _of_scenario(connection: sqlite3.Connection, scenario: str) -> Iterator[TraceKey]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import orjson
 
@@ -24,6 +24,15 @@ class Mark:
     """Whether results, and what was stored together with them, are removed by their age, too. Only
     their owner knows the age.
     """
+    tenant: str | None = None
+    """Only requests of this tenant are removed by their age. What else is stored of it belongs to
+    the traces.
+    """
+
+    def is_of(self, tenant: str, wall: float) -> bool:
+        """Whether a request of this tenant that was stored at this Unix time is removed."""
+        is_old = self.before is not None and wall < self.before
+        return is_old and self.tenant in (None, tenant)
 
 
 def read(connection: sqlite3.Connection) -> Mark | None:
@@ -34,7 +43,7 @@ def read(connection: sqlite3.Connection) -> Mark | None:
 
 def write(connection: sqlite3.Connection, mark: Mark) -> None:
     """From this transaction on, the purge is certain."""
-    text = orjson.dumps([mark.before, mark.with_results]).decode()
+    text = orjson.dumps(astuple(mark)).decode()
     upsert(connection, "meta", "name, value", "name", [(_NAME, text)])
 
 

@@ -116,6 +116,10 @@ def remove_old_results(
 def remove_rest(connection: sqlite3.Connection, purge: Mark, removed: Removed) -> None:
     """Delete what is old without a result, and all that was set aside."""
     connection.execute("DELETE FROM quarantine")
+    if purge.tenant is not None:
+        connection.execute(
+            "DELETE FROM feedback WHERE tenant = ? AND at < ?", (purge.tenant, purge.before)
+        )
     if purge.before is None or not purge.with_results:
         return
     for table in OPEN:

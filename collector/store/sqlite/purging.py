@@ -68,6 +68,9 @@ class Purging:
         """Record what is removed. `selected` are the traces that the results select, if these are
         in another database. Raises `sqlite3.Error` if nothing was recorded.
         """
+        what = Mark(selection.before, with_results=selected is None)
+        if selection.tenant is not None:
+            what = Mark(time.time(), with_results=False, tenant=selection.tenant)
         self._transact(mark.clear)
         with closing(files.connect_reader(self._folder)) as reader:
             chosen = _chunks(choosing.choose(reader, selection), _CHOSEN)
@@ -75,7 +78,6 @@ class Purging:
                 self._transact(partial(mark.add, traces=chunk))
         for chunk in _chunks(iter(selected or ()), _CHOSEN):
             self._transact(partial(mark.add, traces=chunk))
-        what = Mark(selection.before, with_results=selected is None)
         self._transact(lambda connection: mark.write(connection, what))
 
     def remove(self) -> Purged:

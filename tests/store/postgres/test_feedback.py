@@ -13,6 +13,7 @@ from pathgauge.collector.core.feedback.kappa import Table
 from pathgauge.collector.core.feedback.opinion import Opinion
 from pathgauge.collector.core.feedback.pairs import CriterionKey
 from pathgauge.collector.core.feedback.verdict import VerdictRules
+from pathgauge.collector.store import Selection
 from pathgauge.collector.store.postgres.connection import connect
 from pathgauge.collector.store.postgres.feedback import FeedbackWriter
 from pathgauge.collector.store.postgres.purge import purge
@@ -29,6 +30,7 @@ from support.answered import (
     answered_talks,
     content,
     given,
+    of_tenants,
     paired_talks,
 )
 from support.evaluated import WALL, evaluation
@@ -90,6 +92,16 @@ def test_a_purge_of_postgres_removes_what_was_said_of_a_run(database: str, how: 
     with psycopg.connect(database) as connection:
         found = connection.execute("SELECT conversation FROM feedback ORDER BY id").fetchall()
     assert found == [("",), ("talk b",)]
+
+
+def test_a_purge_of_a_tenant_removes_all_that_was_said_there_from_postgres(database: str) -> None:
+    with scorer(database) as partition:
+        assert partition.commit(step(1, given(*of_tenants("blue", "green"))))
+    purge(database, Selection(tenant="blue"), 0.0)
+    with psycopg.connect(database) as connection:
+        found = connection.execute("SELECT tenant FROM feedback").fetchall()
+    assert found == [("green",)] * 2
+    assert FeedbackWriter(database).record(of_tenants("blue")) == ["purged", "created"]
 
 
 @pytest.mark.parametrize("how", SELECTIONS)

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pathgauge.collector.cli import app
+from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn, StoredTrace
@@ -36,9 +37,8 @@ SELECTIONS = [
 ]
 
 
-def full(row: int, name: str) -> Step:
+def full(row: int, one: Evaluation) -> Step:
     """A step that leaves something in every table; the second is 100 seconds later."""
-    one = UNWANTED if name == "unwanted" else KEPT
     key, invocation = one.key, replace(one.invocation, conversation_id="c")
     state = TraceSnapshot(key[:2], (row,), 0.0, 0.0, float(row), completed=True)
     changes = Changes(
@@ -48,15 +48,15 @@ def full(row: int, name: str) -> Step:
         forwarded=(ForwardedTurn(key, invocation, target=1),),
     )
     wall = WALL + 100 * (row - 1)
-    request = head(row, key[1])._replace(wall=wall)
+    request = head(row, key[1], tenant=key[0])._replace(wall=wall)
     return step(row, [one], changes=changes, heads=[request], wall=wall)
 
 
 @pytest.fixture
 def filled(address: str) -> str:
     with scorer(address) as database:
-        assert database.commit(full(1, "unwanted"))
-        assert database.commit(full(2, "kept"))
+        assert database.commit(full(1, UNWANTED))
+        assert database.commit(full(2, KEPT))
         both = head(3, *IDS)._replace(wall=WALL + 200)
         assert database.commit(step(3, heads=[both], wall=WALL + 200))
     return address
@@ -81,6 +81,19 @@ def test_nothing_of_the_selection_is_left_and_everything_else_is(
         (3, [IDS[1]]),
     ]
     assert purge(filled, selection, 0.0).results == 0
+
+
+def test_of_a_tenant_nothing_is_left_and_of_others_everything(address: str) -> None:
+    """Both have sent a trace with the same id."""
+    with scorer(address) as database:
+        for row, tenant in enumerate(("blue", "green"), 1):
+            assert database.commit(full(row, evaluation("same", tenant=tenant)))
+    purged = purge(address, Selection(tenant="blue"), 0.0)
+    assert (purged.requests, purged.results) == (1, 1)
+    assert {key[0] for key in purged.traces | purged.evaluations} == {"blue"}
+    tenants = SEEN.replace("unnest(traces)", "tenant").replace("trace_id", "tenant")
+    assert rows(address, tenants) == [("green",)]
+    assert purge(address, Selection(tenant="blue"), 0.0).results == 0
 
 
 def files_with(address: str, text: str) -> set[str]:
@@ -147,7 +160,7 @@ def test_the_command_says_what_it_leaves_in_kafka_and_in_the_files(
 def test_a_scorer_has_to_read_the_purge_before_it_commits_again(filled: str) -> None:
     with scorer(filled) as database:
         purge(filled, SELECTIONS[0], 0.0)
-        assert not database.commit(full(4, "unwanted"))
+        assert not database.commit(full(4, UNWANTED))
         assert rows(filled, SEEN) == [(IDS[1],)]
         [found] = database.news().purges
         assert (found.traces, found.evaluations) == (
