@@ -10,13 +10,18 @@ import os
 import signal
 import zlib
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from typer.main import get_command
 
 # A shell that starts tests in the background ignores SIGINT, and so would the programs they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# typer builds all commands anew for each call: 40 ms, which is most of what a test of one takes.
+pytest.MonkeyPatch().setattr("typer.testing._get_command", cache(get_command))
 
 
 # The machine may be busy, so only other tests measure time.

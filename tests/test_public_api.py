@@ -95,6 +95,7 @@ def users_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_command_works_in_a_folder_with_the_same_names(users_folder: Path) -> None:
     command = Path(sys.executable).with_name("pathgauge")
     run = subprocess.run(

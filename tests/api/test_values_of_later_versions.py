@@ -149,6 +149,7 @@ def test_pages_show_them(folder: Path) -> None:
         assert pages.get(f"/results/{trace}/{span}").status_code == 200
 
 
+@pytest.mark.slow
 def test_commands_show_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
 

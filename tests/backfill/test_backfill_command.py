@@ -81,6 +81,7 @@ def test_series_have_the_values_of_their_times(backfill: Run, tmp_path: Path) ->
     assert all('job="pathgauge"' in line for line in of_series)
 
 
+@pytest.mark.slow
 def test_a_finished_backfill_that_is_repeated_changes_nothing(
     backfill: Run, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_sessions_end_as_the_configuration_says(backfill: Run, tmp_path: Path) -
         assert 96 < scored - newest < 98
 
 
+@pytest.mark.slow
 def test_the_past_has_no_feedback_if_it_is_switched_off(backfill: Run, tmp_path: Path) -> None:
     answer = {"key": "logfire.feedback.name", "value": {"stringValue": "liked"}}
     liked = {"key": "liked", "value": {"boolValue": True}}
@@ -171,6 +173,7 @@ def test_what_people_said_in_the_past_is_stored_unless_it_is_switched_off(
         assert START < given <= stored <= START + SECONDS
 
 
+@pytest.mark.slow
 def test_a_folder_of_something_else_is_refused(backfill: Run, tmp_path: Path) -> None:
     assert backfill().exit_code == 0
     changed = backfill("--step", "30s")
@@ -186,6 +189,7 @@ def test_a_folder_of_something_else_is_refused(backfill: Run, tmp_path: Path) ->
     assert "found a backfill from file://" in moved.stderr
 
 
+@pytest.mark.slow
 def test_changed_references_in_shadow_need_another_folder(backfill: Run, tmp_path: Path) -> None:
     shadow = {"shadow": {"references": ["next.yaml"]}}
     configured(tmp_path, **shadow)
@@ -351,6 +355,7 @@ def test_the_report_says_which_scores_judges_did_not_give(
     assert f"judges gave no score in {number} cases: budget {number}\n" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_backfill_that_goes_on_keeps_to_its_budget(
     backfill: Run, model: JudgeServer, tmp_path: Path
 ) -> None:
@@ -370,6 +375,7 @@ def test_a_backfill_that_goes_on_keeps_to_its_budget(
     assert (done.exit_code, len(model.requests)) == (0, 3)
 
 
+@pytest.mark.slow
 def test_without_judges_their_criteria_are_not_evaluated(
     backfill: Run, model: JudgeServer, tmp_path: Path
 ) -> None:
@@ -389,6 +395,7 @@ def test_without_judges_their_criteria_are_not_evaluated(
     }
 
 
+@pytest.mark.slow
 def test_judges_in_shadow_are_not_asked_and_somebody_is_told(
     backfill: Run, model: JudgeServer, tmp_path: Path
 ) -> None:

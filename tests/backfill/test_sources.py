@@ -68,6 +68,7 @@ def test_each_trace_of_the_period_is_read_once(kind: str, tmp_path: Path) -> Non
         assert read(source, *middle) == expected(*middle)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", thinned(SERVERS, 1))
 def test_a_slice_with_too_many_traces_is_divided(kind: str, tmp_path: Path) -> None:
     with opened(kind, tmp_path) as (source, server):

@@ -113,6 +113,7 @@ def edited_by(monkeypatch: pytest.MonkeyPatch, folder: Path, program: str) -> No
     monkeypatch.setenv("VISUAL", f"{sys.executable} {folder / 'editor.py'}")
 
 
+@pytest.mark.slow
 def test_what_was_accepted_before_a_stop_is_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

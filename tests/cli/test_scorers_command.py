@@ -68,6 +68,7 @@ def test_without_a_command_the_help_lists_all_of_them(run: Run) -> None:
     assert [command for command in COMMANDS if command not in result.output] == []
 
 
+@pytest.mark.slow
 def test_a_closed_output_pipe_is_no_error(folder: Path) -> None:
     captures = CAPTURES
     files = " ".join(

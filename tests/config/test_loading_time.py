@@ -13,6 +13,8 @@ from pathgauge.collector.core.documents import ConfigError
 from support.large_references import KINDS, Kind
 from support.pace import Pace
 
+pytestmark = pytest.mark.slow
+
 TRIES = 5
 GROWTH = 5
 MAX_RATIO = 12.0
@@ -47,21 +49,18 @@ def growth(kind: Kind, n: int, folder: Path) -> float:
     return least_large / least_small
 
 
-@pytest.mark.slow
 @pytest.mark.long_table
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_the_time_is_proportional_to_the_size(kind: Kind, tmp_path: Path) -> None:
     assert growth(kind, 100, tmp_path) < MAX_RATIO
 
 
-@pytest.mark.slow
 @pytest.mark.long_table
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_the_time_is_proportional_to_the_size_of_large_files(kind: Kind, tmp_path: Path) -> None:
     assert growth(kind, 500, tmp_path) < MAX_RATIO
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "limit"),
     [

@@ -277,6 +277,7 @@ def test_newest_first_costs_few_evaluations_whatever_the_pace(pause: float) -> N
     assert broken_rules(run, 200, 50) == []
 
 
+@pytest.mark.slow
 def test_turns_that_come_newest_first_for_hours_are_evaluated_ever_more_seldom() -> None:
     run = played([(60.0 - SETTLE_S, [number]) for number in reversed(range(90))], 90)
     assert broken_rules(run, 90, 90) == []

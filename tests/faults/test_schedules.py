@@ -142,6 +142,7 @@ def test_every_schedule_has_the_same_end(tmp_path: Path, seed: int, bounds: Boun
 MISTAKES = ["forget_what_was_said", "read_everything_again", "release_rows_early"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_schedule_brings_to_light(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch, mistake: str

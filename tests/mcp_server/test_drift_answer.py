@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from mcp_types import CallToolResult
 
 from pathgauge.collector.api import drifts
@@ -64,6 +65,7 @@ def test_scores_that_did_not_become_worse_are_told_on_demand() -> None:
     assert [one["alarm"] for one in streams(fine, only_alarms=False)] == [False]
 
 
+@pytest.mark.slow
 def test_an_answer_about_many_streams_fits_and_says_what_is_left_out() -> None:
     found = answer(drifted(*(KEY._replace(metric=f"metric {number}") for number in range(60))))
     assert len(text_of(found).encode()) <= MAX_BYTES

@@ -51,6 +51,7 @@ def steps(path: Path, work: Work) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [

@@ -119,6 +119,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(10), deadline=None)
 @given(steps=st.lists(STEPS, min_size=3, max_size=12), seed=st.integers(0, 1 << 20))
 def test_whatever_happened_before_only_what_was_not_purged_is_left(

@@ -146,6 +146,7 @@ LAWS = settings(
 )
 
 
+@pytest.mark.slow
 @LAWS
 @given(
     st.lists(
@@ -168,6 +169,7 @@ def test_the_next_processes_continue_with_the_same_state_however_many_they_are(
         assert view(running.main, last) == before
 
 
+@pytest.mark.slow
 @LAWS
 @given(
     st.lists(
@@ -199,6 +201,7 @@ def _outcome(done: Scorers) -> tuple[Any, ...]:
     return newest, done.conversations, counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("last", "workers"),
     [(0, 2), *(pytest.param(*one, marks=pytest.mark.slow) for one in ((2, 4), (2, 0)))],
@@ -306,6 +309,7 @@ ENCLOSED: Sequence[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [MOVED, ENCLOSED])
 @pytest.mark.parametrize(("early", "relayed"), [(0, 0), (0, 2), (0, 99), (99, 0), (99, 2)])
 @pytest.mark.parametrize("workers", thinned([2, 0, 5], 1))

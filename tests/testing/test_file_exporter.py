@@ -145,6 +145,7 @@ def test_an_existing_file_is_continued(tmp_path: Path) -> None:
     assert len(written(tmp_path / "traces.jsonl")) == 2 * len(spans)
 
 
+@pytest.mark.slow
 def test_threads_and_forked_processes_write_whole_batches(tmp_path: Path) -> None:
     path, spans = tmp_path / "traces.jsonl", rich_spans()
     exporter = FileSpanExporter(path)

@@ -78,6 +78,7 @@ _VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1_000), deadline=None)
 @given(
     st.lists(_VALUES, min_size=1, max_size=20)

@@ -15,6 +15,8 @@ from pathgauge.collector.core.drift.policy import HOUR_S
 from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.evidence.miss import Miss
 
+pytestmark = pytest.mark.slow
+
 SERIES = 2
 
 

@@ -138,6 +138,7 @@ def test_the_bounds_contain_the_truth_for_all_raters(runs: int, raters: Raters, 
     assert contained(runs, raters, seed) >= MUST_HOLD
 
 
+@pytest.mark.slow
 def test_the_bounds_contain_what_explains_the_pairs_and_nothing_else() -> None:
     random, inside, outside = Random(6), 0, 0
     for _ in range(examples(100)):
@@ -227,6 +228,7 @@ def likelihood(table: Table, shares: list[float]) -> float:
     )
 
 
+@pytest.mark.slow
 def test_no_raters_with_a_kappa_explain_the_pairs_better_than_the_search_found() -> None:
     random = Random(5)
     for _ in range(examples(4_000)):

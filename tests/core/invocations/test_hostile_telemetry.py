@@ -8,6 +8,7 @@ import dataclasses
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge.collector.core.invocations.dialects.dialect import Fields
@@ -229,6 +230,7 @@ def test_any_trace_is_read_without_an_error(sent: list[Span], records: list[LogR
         )
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_thousand_spans_is_read() -> None:
     chain = [
         span(

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pathgauge.collector.cli.output.json_output import invocation_object
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.invocations import DEFAULT_KEYS
@@ -21,6 +23,8 @@ from pathgauge.collector.offline.trace_files import read_path
 from support.dialects import INSTALLED
 from support.left_out import Judged, judged
 from support.repository import CAPTURES
+
+pytestmark = pytest.mark.slow
 
 MIN_RIGHT = 0.87
 """The share of the fields that are right, as a mean over the dialects; measured: 0.881."""

@@ -492,6 +492,7 @@ def test_strings_commas_and_brackets_of_a_request_are_limited(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [b'"' + b'\\"' * 4_000_000, b'"' * 8_000_001, b'"' + b"\\" * 8_000_000],

@@ -179,6 +179,7 @@ def test_any_structure_takes_time_in_proportion_to_its_size(structure: str) -> N
     assert proportion.in_proportion(attributes, redact, 60_000)
 
 
+@pytest.mark.slow
 def test_keys_are_not_kept_in_memory() -> None:
     redactor = Redactor(Rules(RULES), {}, b"salt", INSTALLED)
     tracemalloc.start()

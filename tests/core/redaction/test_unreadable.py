@@ -264,10 +264,8 @@ def test_of_a_scope_that_cannot_be_read_nothing_is_kept() -> None:
     assert (result.counts["unreadable", "drop"], b"hunter2" in result.body) == (1, False)
 
 
-@pytest.mark.parametrize("levels", [20, 400])
-def test_too_deeply_nested_texts_are_masked(
-    levels: int,
-) -> None:
+@pytest.mark.parametrize("levels", [20, pytest.param(400, marks=pytest.mark.slow)])
+def test_too_deeply_nested_texts_are_masked(levels: int) -> None:
     """The quotation marks of each are escaped once more than those around it."""
     text = (
         '"'

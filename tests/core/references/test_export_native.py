@@ -130,6 +130,7 @@ def test_exported_references_load_as_equal_references(references: list[Reference
     assert load(to_yaml(references)) == references
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(

@@ -110,6 +110,7 @@ def test_nothing_is_connected_to(tmp_path: Path) -> None:
             listener.accept()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("validate",), ("serve", "--role", "gateway"), ("migrate",)])
 def test_commands_tell_it_at_once(command: tuple[str, ...], tmp_path: Path) -> None:
     file, began = written(tmp_path, "sasl.pasword: s3cret-word"), time.monotonic()

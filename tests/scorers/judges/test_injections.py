@@ -344,6 +344,7 @@ async def test_injections_succeed_in_the_instructions() -> None:
     assert await deceived(ALL_SEEING, Obeying(ALL_SEEING, interpolated=True), tried) == [*tried]
 
 
+@pytest.mark.slow
 async def test_no_injection_changes_a_verdict_over_http() -> None:
     """End to end: the real client, and a server that uses the simulated model."""
 

@@ -367,6 +367,7 @@ def test_two_thousand_calls_that_all_accept_each_other_are_paired() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_search_that_goes_on_and_on_is_too_long() -> None:
     assert len(largest_matching({i: (1 << (900 - i)) - 1 for i in range(900)})) == 900
     with pytest.raises(TooLongError, match="too many ways to pair 2000 calls in any order"):

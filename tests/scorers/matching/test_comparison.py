@@ -111,6 +111,7 @@ def test_the_same_arguments_are_matched_once_however_often_they_come(order: Orde
     assert comparison(actual, expected).align(ARGUMENTS, order).counts.matched == 2000
 
 
+@pytest.mark.slow
 def test_too_many_comparisons_with_matchers_are_too_long() -> None:
     side = int((MAX_COST / 2) ** 0.5)
     actual, expected = (

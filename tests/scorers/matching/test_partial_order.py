@@ -224,6 +224,7 @@ def test_freedom_within_messages_lies_between_order_and_none(
     assert found == sorted(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("actual", "expected"),
     [

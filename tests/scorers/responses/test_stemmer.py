@@ -47,6 +47,7 @@ def test_an_nltk_that_was_imported_before_is_used() -> None:
     assert printed(program) == ["['run']", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["ImportError('whole package')", "AttributeError('name')"])
 def test_a_release_of_nltk_that_needs_its_whole_package_is_loaded(error: str) -> None:
     assert printed(LATER_RELEASE.format(error=error)) == ["['run', 'dog'] True"]

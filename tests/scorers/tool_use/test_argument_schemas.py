@@ -334,6 +334,7 @@ def test_checks_that_would_take_long_exceed_the_budget(schema: Json, value: Json
     assert process_time() - start < 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schema", "calls"),
     [

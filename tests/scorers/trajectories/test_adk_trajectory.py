@@ -403,6 +403,7 @@ def test_arguments_nested_too_deep_are_too_long() -> None:
         assert value(ToolTrajectoryF1(), (ToolCall("a", arguments),), (E("a", x=1),)) == 1.0
 
 
+@pytest.mark.slow
 def test_two_thousand_calls_are_scored_and_one_more_is_too_long() -> None:
     for scorer in WITH_REFERENCE:
         assert value(scorer, "a" * 2000, "a" * 2000) == 1.0

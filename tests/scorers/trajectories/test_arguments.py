@@ -322,6 +322,7 @@ def test_counting_extra_arguments_never_gives_more(
     assert free is None or counting is None or counting <= free
 
 
+@pytest.mark.slow
 def test_two_thousand_calls_are_scored_and_one_more_is_too_long() -> None:
     made, asked = [A("a", x=i) for i in range(2001)], [E("a", x=i) for i in range(2000)]
     for scorer in SCORERS:

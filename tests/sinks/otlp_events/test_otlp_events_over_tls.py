@@ -86,6 +86,7 @@ async def test_the_client_certificate_is_sent_to_the_backend(
         assert await exported(backend, port, protocol, tls=own) == (1, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("port", "protocol"), PROTOCOLS)
 async def test_rotated_certificates_are_used_and_unusable_ones_change_nothing(
     port: Port, protocol: str, tmp_path: Path

@@ -188,6 +188,7 @@ def test_a_restart_continues_exactly() -> None:
     assert shown(after) == shown(harness)
 
 
+@pytest.mark.slow
 def test_many_states_are_stored_by_several_commits() -> None:
     harness = drifting(ANSWER, replace(ANSWER, name="again"))
     for number in range(MAX_ROWS // 2 + 1):
@@ -249,6 +250,7 @@ def test_a_threshold_accepts_a_new_level() -> None:
     assert shown(harness)["evidence_days"] < 30
 
 
+@pytest.mark.slow
 def test_an_objective_accepts_a_new_level() -> None:
     perfect = replace(UNLIMITED, threshold=1.0)
     harness = frozen_alarm(perfect)

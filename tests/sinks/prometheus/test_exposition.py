@@ -132,7 +132,8 @@ def steps(harness: SinkHarness) -> Iterator[Callable[[], object]]:
     yield lambda: publish(SCENARIOS[1], SCENARIOS[4])
 
 
-@pytest.mark.parametrize("tenants", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("tenants", [False, True])
 def test_a_scrape_after_each_change_shows_what_prometheus_client_shows(tenants: bool) -> None:
     harness = SinkHarness(
         *CRITERIA,

@@ -278,6 +278,7 @@ def durable(total: int, tenants: frozenset[str], **options: Any) -> DurableHarne
     return DurableHarness(*CRITERIA, tenants=True, limits=limits, **options)
 
 
+@pytest.mark.slow
 def test_a_restart_keeps_the_same_series_and_the_same_bound() -> None:
     tenants = numbered(30)
     before = durable(100, tenants)

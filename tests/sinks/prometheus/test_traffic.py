@@ -77,6 +77,7 @@ def test_other_tool_calls_become_evidence_and_are_named() -> None:
     assert len(changes) <= 10
 
 
+@pytest.mark.slow
 def test_usual_traffic_is_no_alarm() -> None:
     harness = watching()
     for at, names in SimulatedAgent(3, 10).runs(24 * 20):
@@ -274,6 +275,7 @@ def published(harness: DurableHarness, runs: Iterable[Run], *, sent: bool) -> No
         harness.publish_evaluation(evaluation)
 
 
+@pytest.mark.slow
 def test_scorers_of_other_processes_lead_to_the_same_series() -> None:
     alone, gauge = watching(), watching()
     for harness, sent in ((alone, False), (gauge, True)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import pytest
 from structlog.testing import capture_logs
 
 from pathgauge.collector.config import Config
@@ -41,6 +42,7 @@ def test_the_log_names_the_partition_that_continues(address: str) -> None:
     assert lines == [resumed | {"requests": 1, "to_read": 0, "traces": 0}]
 
 
+@pytest.mark.slow
 def test_a_conversation_ends_when_the_other_partitions_are_further(address: str) -> None:
     invocation = Invocation("a" * 32, "1" * 16, "genai", conversation_id="a", scenario_id="talk")
     now, config = int(time.time()), Config()

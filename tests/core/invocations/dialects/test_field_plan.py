@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
+
 from pathgauge.collector.core.invocations.dialects.dialect import Fields
 from pathgauge.collector.core.invocations.dialects.field_plan import FieldPlan
 
@@ -17,6 +19,7 @@ def test_only_paths_to_keys_of_the_span_are_left_in_their_order() -> None:
         assert plan.of({"agent": "a", "name": "n"}) == Fields(agent_name=("name", "agent"))
 
 
+@pytest.mark.slow
 def test_keys_that_senders_invent_take_a_bounded_memory() -> None:
     plan = FieldPlan(MERGED)
     tracemalloc.start()

@@ -265,6 +265,7 @@ def test_a_literal_has_no_objects(text: str) -> None:
         literal(text)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), VALUES, min_size=1))
 def test_fields_are_read_as_they_were_written(written: dict[str, Any]) -> None:
     assume(CONSTANTS.isdisjoint(written))

@@ -61,6 +61,7 @@ def test_a_few_losses_are_no_alert(tmp_path: Path) -> None:
     assert_alerts(tmp_path, COURSE, series, ALERT)
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_losses_that_ended_do_not_fire_again_when_traffic_falls_in_the_evening(
     tmp_path: Path,
