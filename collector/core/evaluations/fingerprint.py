@@ -20,6 +20,11 @@ _MARSHALLED = 2
 have different bytes.
 """
 
+_HASHED_AT_ONCE = 2_000
+"""Bytes. From 2,048 on, hashlib lets other threads run meanwhile. Then the pipeline has to wait for
+the interpreter lock, for many times as long as it hashes.
+"""
+
 _PARTS = ("tool_calls", "sub_agents", "model_calls", "tool_schemas", "flags", "spans")
 """Fields that marshal does not support, or would not write in a stable order."""
 
@@ -48,7 +53,11 @@ def fingerprint(invocation: Invocation) -> str:
         sorted(invocation.flags),
         [(_of_span(span), dict(span.attributes)) for span in invocation.spans],
     )
-    return hashlib.blake2b(marshal.dumps(plain, _MARSHALLED), digest_size=12).hexdigest()
+    content = marshal.dumps(plain, _MARSHALLED)
+    hashed = hashlib.blake2b(content[:_HASHED_AT_ONCE], digest_size=12)
+    for start in range(_HASHED_AT_ONCE, len(content), _HASHED_AT_ONCE):
+        hashed.update(content[start : start + _HASHED_AT_ONCE])
+    return hashed.hexdigest()
 
 
 def _plain(arguments: Mapping[str, Any] | str | None) -> dict[str, Any] | str | None:
