@@ -36,8 +36,8 @@ CRITERIA = {
 AGENTS = 20
 COMMIT = 2_000
 ROUNDS = 3
-MAX_RATIO = 2.6
-"""CPU until the service is ready, of what it takes with an empty store. Measured: 1.7 to 2.3."""
+MAX_RATIO = 1.6
+"""CPU until the service is ready, of what it takes with an empty store. Measured: 0.8 to 1.2."""
 
 
 def fill(folder: Path) -> None:

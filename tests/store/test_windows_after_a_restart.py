@@ -186,8 +186,10 @@ def test_only_results_that_windows_may_hold_are_read_whole(
 def test_windows_are_the_same_as_if_everything_were_read(
     live: Live, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recent_results, "MAX_KEYS", 2)  # so that few are read ahead
     chosen = random.Random(seed)
+    monkeypatch.setattr(recent_results, "MAX_KEYS", 2)  # so that few are read ahead
+    monkeypatch.setattr(recent_results, "SLICE", chosen.choice([2, 5, 20, 1_000]))
+    monkeypatch.setattr(recent_results, "MAX_UNWANTED", chosen.choice([1, 500]))
     limits = LabelLimits(max_agents=2, max_versions=2, max_series=9)
     before, earlier = live(limits=limits), []
     for _ in range(120):
