@@ -24,7 +24,7 @@ MAX_RESULTS = 300_000
 """How many of the newest rows are looked at to fill windows. They take a second if all are wanted,
 and senders do not wait much longer.
 """
-SLICE = 1_000
+SLICE = 500
 """Rows that are read before the next look at which series have full windows."""
 MAX_UNWANTED = 500
 """Series that one statement leaves out."""

@@ -188,7 +188,7 @@ def test_windows_are_the_same_as_if_everything_were_read(
 ) -> None:
     chosen = random.Random(seed)
     monkeypatch.setattr(recent_results, "MAX_KEYS", 2)  # so that few are read ahead
-    monkeypatch.setattr(recent_results, "SLICE", chosen.choice([2, 5, 20, 1_000]))
+    monkeypatch.setattr(recent_results, "SLICE", chosen.choice([2, 5, 20, 500]))
     monkeypatch.setattr(recent_results, "MAX_UNWANTED", chosen.choice([1, 500]))
     limits = LabelLimits(max_agents=2, max_versions=2, max_series=9)
     before, earlier = live(limits=limits), []
@@ -214,6 +214,28 @@ def test_windows_are_the_same_as_if_everything_were_read(
         for life in (after, everything)
     )
     assert shown == expected
+
+
+def test_a_rare_score_of_a_version_without_room_is_in_the_window_of_its_scenario_again(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent_results, "MAX_KEYS", 2)  # so that few are read ahead
+    limits = LabelLimits(max_series=2)
+    before = live(limits=limits)
+    before.publish_all(1.0, agent_version="v1")
+    before.publish_all(1.0, agent_version="v2", input_tokens=1)
+    before.publish_all(*GOOD, *GOOD, agent_version="v1")
+    expected = [("planner", "refund", None, (1,))]
+    assert [tokens_in(life) for life in (before, live(limits=limits))] == [expected] * 2
+
+
+def tokens_in(life: Life) -> list[tuple[str, str, str | None, tuple[float, ...]]]:
+    windows = [one.window for one in life.sink.current_scores()]
+    return [
+        (one.agent, one.scenario, one.version, one.values)
+        for one in windows
+        if one.metric == "tokens"
+    ]
 
 
 def test_a_revision_stays_where_the_first_record_was(live: Live) -> None:

@@ -6,8 +6,9 @@ Evaluations whose labels are not in use are skipped, so names that senders inven
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import product, starmap
+from itertools import chain, product, starmap
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
@@ -121,12 +122,19 @@ class WindowRestore:
         scored: dict[bool, set[VersionMetric]] = {False: set(), True: set()}
         for criterion in self._criteria.of(series.scenario):
             of_kind = scored[asks_model(criterion.scorer)]
-            for labels in self._labels_in.get(series, ()):
+            for labels in self._counted_in(series):
                 if self._metrics.has_scores(labels, criterion):
                     of_kind.add((known_version(labels.agent_version), criterion.name))
         self._windows.expect(series, scored[False])
         if scored[True]:
             self._judged_windows.expect(series, scored[True])
+
+    def _counted_in(self, series: Series) -> Iterable[Labels]:
+        """The labels under which the scores of a window are counted: if only the version had no
+        room, those without the scenario.
+        """
+        places = {series, series._replace(scenario=OTHER)}
+        return chain.from_iterable(self._labels_in.get(place, ()) for place in places)
 
     def _judges_of(self, scenario: str) -> dict[str, _Judge]:
         judges = self._judges.get(scenario)
