@@ -240,7 +240,8 @@ def purge(
             conninfo = settings.postgres.conninfo
             purged = purge_database(conninfo, selection, since, rewrite=rewrite)
     typer.echo(f"{place}: {report(purged)}")
-    if not (purged.results or purged.requests):
+    has_name = scenario is not None or tenant is not None
+    if has_name and not (purged.results or purged.requests):
         from pathgauge.collector.cli.result_sources.missing_names import missing_in_store
 
         print_messages(missing_in_store(settings, scenario, tenant))

@@ -21,15 +21,14 @@ _Key: TypeAlias = "tuple[str, str, str]"
 """Tenant, trace id and span id."""
 
 MAX_RESULTS = 300_000
-"""How many of the newest rows are looked at to fill windows. They take a second if all are wanted,
-and senders do not wait much longer.
+"""How many of the newest rows are looked at to fill windows. To look at all of them takes about a
+second, and senders do not wait much longer.
 """
 SLICE = 500
 """Rows that are read before the next look at which series have full windows."""
 MAX_UNWANTED = 500
 """Series that one statement leaves out."""
-_HEAD = "id, tenant, trace_id, span_id, revision, at, agent, scenario"
-_HEAD_OF_R = "r.id, r.tenant, r.trace_id, r.span_id, r.revision, r.at, r.agent, r.scenario"
+_HEAD = "r.id, r.tenant, r.trace_id, r.span_id, r.revision, r.at, r.agent, r.scenario"
 _TYPES = (int, str, str, str, int, float, str, str)
 _EVALUATION = "tenant, trace_id, span_id, revision, at, agent, scenario, body"
 
@@ -116,7 +115,7 @@ def _slice(
         names = ",".join(["(?,?,?)"] * len(unwanted))
         others = f"AND (revision = 0 AND (tenant, agent, scenario) IN (VALUES {names})) IS NOT TRUE"
     select = (
-        f"SELECT {_HEAD} FROM results WHERE id > ? AND id < ? AND withdrawn = 0 {published}"
+        f"SELECT {_HEAD} FROM results AS r WHERE id > ? AND id < ? AND withdrawn = 0 {published}"
         f" {others} ORDER BY id DESC LIMIT {SLICE}"
     )
     values = [name for names in unwanted for name in names]
@@ -145,17 +144,19 @@ class _Revised:
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Look for later revisions among these rows, and for the first ones of each."""
         newest: dict[_Key, int] = {}
-        for columns in filter(_is_sound, rows):
+        for columns in rows:
             row, tenant, trace_id, span_id, revision, at, _, _ = columns
+            if revision == 0 or not _is_sound(columns):
+                continue
             key = tenant, trace_id, span_id
-            if revision > 0 and at >= self._since and key not in self._known:
+            if at >= self._since and key not in self._known:
                 self._known.add(key)
                 newest[key] = row
         found = with_keys(
             self._connection,
             "newest, tenant, trace_id, span_id",
             [(row, *key) for key, row in newest.items()],
-            f"SELECT keys.newest, {_HEAD_OF_R} FROM keys CROSS JOIN results AS r"
+            f"SELECT keys.newest, {_HEAD} FROM keys CROSS JOIN results AS r"
             " WHERE r.trace_id = keys.trace_id AND r.span_id = keys.span_id"
             " AND r.tenant = keys.tenant AND r.revision = 0 AND r.id < keys.newest"
             f" AND r.withdrawn = 0 {self._published}",

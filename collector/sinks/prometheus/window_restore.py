@@ -130,8 +130,8 @@ class WindowRestore:
             self._judged_windows.expect(series, scored[True])
 
     def _counted_in(self, series: Series) -> Iterable[Labels]:
-        """The labels under which the scores of a window are counted: if only the version had no
-        room, those without the scenario.
+        """The labels under which the scores of a window are counted. Those of a version that had no
+        room have `__other__` in place of the scenario.
         """
         places = {series, series._replace(scenario=OTHER)}
         return chain.from_iterable(self._labels_in.get(place, ()) for place in places)

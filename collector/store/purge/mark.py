@@ -25,11 +25,11 @@ class Mark:
     their owner knows the age.
     """
     tenant: str | None = None
-    """Only requests of this tenant are removed by their age. What else is stored of it belongs to
-    the traces.
+    """Only requests and feedback of this tenant are removed by their age. What else is stored of it
+    belongs to the traces.
     """
 
-    def is_of(self, tenant: str, wall: float) -> bool:
+    def removes(self, tenant: str, wall: float) -> bool:
         """Whether a request of this tenant that was stored at this Unix time is removed."""
         is_old = self.before is not None and wall < self.before
         return is_old and self.tenant in (None, tenant)

@@ -51,7 +51,7 @@ def find(connection: sqlite3.Connection, purge: Mark, after: int) -> Requests:
                 known[key] = mark.holds(connection, key)
         unwanted = [key for key in keys if known[key]]
         found.traces.update(unwanted)
-        if purge.is_of(head.tenant, head.wall):
+        if purge.removes(head.tenant, head.wall):
             found.old.append(head.row)
         elif unwanted:
             found.mixed.append(head.row)
