@@ -111,8 +111,11 @@ class Member:
                 f"http://127.0.0.1:{self.ports['metrics']}{path}", timeout=10
             ) as page:
                 return str(page.read().decode())
-        except (OSError, urllib.error.URLError):
-            return None
+        except urllib.error.HTTPError as refused:
+            refused.close()
+        except OSError:
+            pass
+        return None
 
     def families(self) -> list[Metric]:
         """The exposition; empty if it does not answer."""

@@ -89,8 +89,11 @@ class Program:
             with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
                 text: str = answer.read().decode()
                 return text
-        except (OSError, urllib.error.HTTPError):
-            return None
+        except urllib.error.HTTPError as refused:
+            refused.close()
+        except OSError:
+            pass
+        return None
 
     def _arguments(self) -> Sequence[str]:
         raise NotImplementedError

@@ -88,11 +88,11 @@ def test_noise_triggers_no_alert(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_only_scenarios_with_a_real_drop_trigger_alerts(tmp_path: Path) -> None:
-    """The pass rate of some scenarios drops to 0.2 for the last five hours."""
+    """The pass rate of some scenarios drops to 0.2 for the last seven hours."""
     series = noise(SEED)
     worse = {"s1", "s2", "s3"}
     random = Random(SEED)
     for scenario in sorted(worse):
-        series |= simulated(scenario, [PASS_RATE] * (STEPS - 15) + [0.2] * 15, random)
+        series |= simulated(scenario, [PASS_RATE] * (STEPS - 21) + [0.2] * 21, random)
     fired = alerts_fired(tmp_path, series, rules())
     assert set(re.findall(r'scenario="(\w+)"', fired)) == worse
