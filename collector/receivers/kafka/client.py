@@ -21,6 +21,8 @@ _UNREACHABLE = frozenset(
     {KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError._RESOLVE}
 )
 """Errors of a client that has no usable connection. Those of one broker of several are left out."""
+_REJECTED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
+"""Errors that a broker and a client have with each other, once they are connected."""
 _CREATION = re.compile(r"Failed to create [a-z ]+: ")
 _VALUE = re.compile(r'Invalid value ".*" for', re.DOTALL)
 
@@ -49,10 +51,12 @@ def is_unreachable(error: KafkaError) -> bool:
 
 def why(errors: Sequence[KafkaError], raised: KafkaException) -> str:
     """Why a request has failed, from the errors that `on_error` got. That all brokers are down only
-    follows from another error.
+    follows from another error. A broker that rejects a client says more than an address where none
+    listens: `localhost` often has two addresses, one of which is refused.
     """
+    rejections = [error for error in errors if error.code() in _REJECTED]
     causes = [error for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
-    error: KafkaError = (causes or errors or raised.args)[-1]
+    error: KafkaError = (rejections or causes or errors or raised.args)[-1]
     return error.str()
 
 
