@@ -206,7 +206,9 @@ def test_the_next_start_finishes_the_purge_of_a_process_that_was_killed(
     store.close()
     kept = {key for key, one in traffic.live.items() if one.invocation.scenario_id == "other"}
     assert found(traffic.folder) == kept
-    assert not SqliteStore(traffic.folder).open().is_purging
+    store = SqliteStore(traffic.folder)
+    assert not store.open().is_purging
+    store.close()
 
 
 def test_a_file_in_which_an_earlier_version_deleted_rows_is_rewritten_once(
