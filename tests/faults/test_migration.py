@@ -26,12 +26,12 @@ PATIENCE_S = 180.0
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_a_cluster_goes_on_where_a_store_was(tmp_path: Path, seed: int, workers: int) -> None:
     collector = RestartedCollector(tmp_path, workers=workers)
-    collector.start()
     sender = Sender(
         Traffic(seed, 0.2), collector.ports["grpc"], collector.ports["http"], pause=0.05
     )
     with kafka.running_broker() as broker, postgres.server() as database:
         cluster = Cluster(tmp_path, broker, database, ports=collector.ports)
+        collector.start()
         try:
             sender.start()
             time.sleep(LOAD_S)
