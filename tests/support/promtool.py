@@ -117,7 +117,7 @@ def always_firing(alert: str, series: Mapping[str, Values], begin: int, end: int
         "input_series": written(series),
         "promql_expr_test": [
             {
-                # Half a minute more: whether `begin` counts must not depend on the Prometheus.
+                # Half a minute more, so that every version of Prometheus counts `begin`.
                 "expr": f"sum(count_over_time({firing}[{minutes}m30s]))",
                 "eval_time": f"{end}m",
                 "exp_samples": [{"labels": "{}", "value": minutes + 1}],

@@ -22,7 +22,7 @@ _UNREACHABLE = frozenset(
 )
 """Errors of a client that has no usable connection. Those of one broker of several are left out."""
 _REJECTED = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
-"""Errors that a broker and a client have with each other, once they are connected."""
+"""Errors of a broker that was reached: it refuses the client, or the client its certificate."""
 _CREATION = re.compile(r"Failed to create [a-z ]+: ")
 _VALUE = re.compile(r'Invalid value ".*" for', re.DOTALL)
 
