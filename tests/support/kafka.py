@@ -124,8 +124,7 @@ class Broker:
         config = {key.replace("_", "."): str(value) for key, value in settings.items()}
         new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
         admin = self.admin()  # its requests end with it
-        for created in admin.create_topics([new]).values():
-            created.result(PATIENCE_S)
+        assert until(lambda: _created(admin, new)), "the controller lets no broker have a topic"
         # The controller has created it; the broker may not know it yet.
         assert until(lambda: _partitions(admin, name) == partitions), name
         return name
@@ -264,6 +263,24 @@ def _security(secured: Secured) -> dict[str, Any]:
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",  # whoever uses the other listener
     }
+
+
+def _created(admin: Any, new: Any) -> bool:
+    """Whether the topic exists now. For a moment after `resume`, the controller may refuse it or
+    not answer: a broker that was silent is fenced until its next heartbeat.
+    """
+    from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415
+
+    [created] = admin.create_topics([new], request_timeout=5).values()
+    try:
+        created.result(PATIENCE_S)
+    except KafkaException as error:
+        code = error.args[0].code()
+        if code in {KafkaError.INVALID_REPLICATION_FACTOR, KafkaError._TIMED_OUT}:
+            return False
+        if code != KafkaError.TOPIC_ALREADY_EXISTS:  # an attempt without an answer
+            raise
+    return True
 
 
 def _partitions(admin: Any, topic: str) -> int:
