@@ -27,6 +27,7 @@ from pathgauge.collector.config.kafka import Kafka
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp import Reason, Signal
 from pathgauge.collector.receivers.kafka import LogError, client
+from pathgauge.collector.receivers.kafka.contact import Contact
 from pathgauge.collector.receivers.kafka.ends import Ends
 from pathgauge.collector.receivers.kafka.lanes import MAX_LANE_BYTES, Lane, Merged
 from pathgauge.collector.receivers.kafka.missing_offsets import continue_after_missing
@@ -69,13 +70,14 @@ class GroupConsumer:
         self._telemetry = telemetry
         self._clock = clock
         self._max_lane_bytes = max_lane_bytes
-        self._consumer = Consumer(client.settings(config, _membership(config), self._on_error))
+        self._contact = Contact(config.traces_topic)
+        own = _membership(config)
+        self._consumer = Consumer(client.settings(config, own, self._contact.failed))
         self._rereader = Rereader(
             client.settings(config, _rereading(config)), decoder, lambda n: self._skipped("gone", n)
         )
         self._ends = Ends(client.settings(config, {}), clock)
         self._closing = threading.Event()
-        self._is_reachable = True
         self._thread = EssentialThread(self._run, "kafka consumer")
 
     def start(self) -> None:
@@ -125,6 +127,7 @@ class GroupConsumer:
             source.merged.deliver(source.deliver, self._clock())
             for lane in source.merged.lanes:
                 self._balance(source.partition, lane)
+        self._contact.check(self._consumer)
         self._ends.refresh(
             (source.partition, lane)
             for source in self.sources.values()
@@ -140,10 +143,10 @@ class GroupConsumer:
         if lane is None:
             return  # of a partition that was revoked in the meantime
         if error is None:
-            self._is_reachable = True
+            self._contact.made()
             lane.add(message)
         elif error.code() == KafkaError._PARTITION_EOF:
-            self._is_reachable = True
+            self._contact.made()
             lane.ended(message.offset() or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             missing = continue_after_missing(self._consumer, message.partition() or 0, lane)
@@ -222,11 +225,6 @@ class GroupConsumer:
             f"another process of the group has joined with the same kafka.group_instance_id"
             f" {self._config.group_instance_id!r}, expected a name of its own for each scorer"
         )
-
-    def _on_error(self, error: KafkaError) -> None:
-        if self._is_reachable and client.is_unreachable(error):
-            _log.error("no Kafka broker can be reached", reason=error.str())
-            self._is_reachable = False
 
 
 def _membership(config: Kafka) -> dict[str, Any]:

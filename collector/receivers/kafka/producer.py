@@ -8,7 +8,6 @@ part is sent again as a whole: the spans that arrive twice are recognised when a
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.split import NO_TRACE, as_protobuf, pieces, split
 from pathgauge.collector.core.partitioning import partition_of_trace
 from pathgauge.collector.receivers.kafka import client
+from pathgauge.collector.receivers.kafka.contact import Contact
 from pathgauge.collector.receivers.kafka.deliveries import Deliveries, Request
 from pathgauge.collector.receivers.kafka.records import headers
 from pathgauge.collector.store.essential import EssentialThread
@@ -38,12 +38,7 @@ MAX_IN_FLIGHT_BYTES = 64 << 20
 _LARGE_BODY_BYTES = 256 << 10
 """Splitting a larger body may take more than a millisecond, too long for the event loop."""
 _POLL_S = 0.2
-_PROBE_INTERVAL_S = 3.0
-_PROBE_TIMEOUT_S = 1.0
-_LATE_PROBES = 3
-"""After so many probes in a row without an answer, no broker can be reached. One is late when the
-machine is busy.
-"""
+_FLUSH_S = 1.0
 
 
 class LogHealth(NamedTuple):
@@ -93,9 +88,7 @@ class KafkaLog:
             client.settings(config, own, self._on_error)
         )
         self._deliveries = Deliveries()
-        self._unreachable = "no answer from a broker yet"
-        self._last_contact = 0.0
-        self._late_probes = 0
+        self._contact = Contact(config.traces_topic)
         self._has_failed = self._closing = False
         self._producer = self._make()
         self._thread = EssentialThread(self._poll, "kafka producer")
@@ -132,7 +125,7 @@ class KafkaLog:
 
     def health(self) -> LogHealth:
         """The state of the log. For any thread."""
-        reason = self._unreachable
+        reason = self._contact.reason
         return LogHealth(not reason, reason, self._in_flight, self._capacity)
 
     def close(self, timeout_s: float = DELIVERY_TIMEOUT_S + 2) -> None:
@@ -200,51 +193,25 @@ class KafkaLog:
     def _poll(self) -> None:
         while not self._closing or len(self._producer):
             if self._producer.poll(_POLL_S) and self._deliveries.resolve():
-                self._reached()
+                self._contact.made()
             if self._has_failed:
                 self._replace()
-            if time.monotonic() > self._last_contact + _PROBE_INTERVAL_S:
-                self._probe()
+            self._contact.check(self._producer)
         self._deliveries.resolve()
-
-    def _probe(self) -> None:
-        """Ask for metadata: without requests nothing else shows that a broker is back."""
-        try:
-            self._producer.list_topics(self._topics["traces"], timeout=_PROBE_TIMEOUT_S)
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError._TIMED_OUT:
-                self._late_probes += 1
-                if self._late_probes < _LATE_PROBES:
-                    return  # asked again at once
-            self._lost(str(error.args[0].str()))
-            self._last_contact = time.monotonic()  # the next attempt is as late as after a success
-        else:
-            self._reached()
 
     def _replace(self) -> None:
         """Continue with a new producer: after a fatal error the old one accepts nothing."""
         old, self._producer, self._has_failed = self._producer, self._make(), False
         old.purge()
-        old.flush(_PROBE_TIMEOUT_S)
+        old.flush(_FLUSH_S)
         self._deliveries.resolve()
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
             _log.error("the producer has failed and is replaced", error=error.str())
             self._has_failed = True
-        elif client.is_unreachable(error):
-            self._lost(error.str())
-
-    def _lost(self, reason: str) -> None:
-        if not self._unreachable:
-            _log.error("no Kafka broker can be reached", reason=reason)
-        self._unreachable = reason
-
-    def _reached(self) -> None:
-        if self._unreachable:
-            _log.info("a Kafka broker has been reached")
-        self._unreachable, self._last_contact = "", time.monotonic()
-        self._late_probes = 0
+        else:
+            self._contact.failed(error)
 
 
 def producer_settings(max_message_bytes: int, max_in_flight_bytes: int) -> dict[str, Any]:
