@@ -14,6 +14,7 @@ from pathgauge.collector.api.app import routes as api_routes, routes_elsewhere
 from pathgauge.collector.api.authorization import LOOPBACK, Authorization
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.config import Config, Grpc, Http
+from pathgauge.collector.config.outgoing_certificates import outgoing_files
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Consumer
 from pathgauge.collector.receivers.auth.access import Access
@@ -80,7 +81,7 @@ class Endpoints:
         readable = Authorization(
             access.readers, access.authenticate if config.auth else None, _hosts(config)
         )
-        engine.registry.register(CertificateExpiry(access.tls))
+        engine.registry.register(CertificateExpiry(access.tls, outgoing_files(config)))
         queries = QueryThread(sources.is_busy)
         intake = build_intake(config, engine, telemetry)
         people = [

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from cryptography.x509 import load_pem_x509_certificates
 
 from pathgauge.collector.core.otlp.encode import encode_request
 from pathgauge.collector.testing import span
@@ -34,6 +35,7 @@ LISTENER = {"KAFKA_USER": "listener", "KAFKA_PASSWORD": "l1stener"}
 """Sees the topics, and not their settings."""
 DATABASE = {"PGUSER": "pathgauge", "PGPASSWORD": DATABASE_PASSWORD}
 ENDED_S = 90.0
+EXPIRY = "pathgauge_certificate_expiry_timestamp_seconds"
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +107,10 @@ def test_the_documented_cluster_scores_over_tls_with_the_documented_rights(
             lambda: [one.get("/readyz")[0] for one in (gateway, scorer, gauge)] == [200] * 3
         )
         running = gateway, scorer, gauge
+        [authority] = load_pem_x509_certificates(services.ca.read_bytes())
+        for server, file in (("kafka", "ssl.ca.location"), ("postgres", "sslrootcert")):
+            found = [one.value(EXPIRY, server=server, file=file) for one in running]
+            assert found == [authority.not_valid_after_utc.timestamp()] * 3
         assert [one.stop() for one in running] == [0, 0, 0]
         lines = [line for one in running for line in one.log()]
     # A busy machine may be late; that says nothing about certificates, passwords and rights.

@@ -5,8 +5,9 @@ They are warnings: a clock may be wrong, and senders who do not check would be r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -30,22 +31,30 @@ third of a short life.
 
 
 class CertificateExpiry(Collector):
-    """The series about the certificates that the servers use now."""
+    """The series about the certificates in use: by the servers, and for connections to others."""
 
-    def __init__(self, tls: Mapping[Server, ServerTls]) -> None:
+    def __init__(self, tls: Mapping[Server, ServerTls], outgoing: Iterable[OutgoingFile]) -> None:
+        """Reads the files of `outgoing` that nothing reads again after the start."""
         self._tls = tls
+        self._outgoing = tuple(outgoing)
+        self._at_start = {file: _validity(file) for file in self._outgoing if not file.is_reread}
 
     def collect(self) -> Iterator[Metric]:
         """All series. prometheus_client calls this at a scrape."""
         family = GaugeMetricFamily(
             "pathgauge_certificate_expiry_timestamp_seconds",
-            "When the certificate of a server expires, or the last of the CAs of its clients.",
+            "When a certificate in use expires, or the last of several CAs: of a server, and for"
+            " connections to others.",
             labels=("server", "file"),
         )
         for server, tls in self._tls.items():
             for key, validity in tls.validities.items():
                 family.add_metric((server, key), validity.ends)
-        if self._tls:
+        for file in self._outgoing:
+            found = self._at_start[file] if file in self._at_start else _validity(file)
+            if found is not None:
+                family.add_metric((file.server, file.key), found.ends)
+        if family.samples:
             yield family
 
 
@@ -67,10 +76,14 @@ def expiry_warnings(config: Config, tls: Mapping[Server, ServerTls], now: float)
 
 def _validity(file: OutgoingFile) -> Validity | None:
     try:
-        found = validities(file.path.read_bytes())
+        found = _validities(file.path.read_bytes())
     except (OSError, ValueError):  # whether it can be used is checked elsewhere
         return None
     return any_valid(found) if file.has_authorities else all_valid(found)
+
+
+_validities = lru_cache(maxsize=32)(validities)
+"""A file with all CAs of a system takes a quarter of a second."""
 
 
 def _doubt(validity: Validity, now: float) -> str:

@@ -12,6 +12,7 @@ from cryptography import x509
 
 from pathgauge.collector import config
 from pathgauge.collector.config import Config
+from pathgauge.collector.config.outgoing_certificates import outgoing_files
 from pathgauge.collector.receivers.auth.access import load_access
 from pathgauge.collector.receivers.auth.certificate_dates import validities
 from pathgauge.collector.receivers.auth.certificate_expiry import (
@@ -80,7 +81,7 @@ def test_a_certificate_is_doubted_near_its_ends(
     access = load_access(settings)
     found = list(expiry_warnings(settings, access.tls, now.timestamp()))
     assert found == ([] if expected is None else [f"{PLACE} {expected}"])
-    [family] = CertificateExpiry(access.tls).collect()
+    [family] = CertificateExpiry(access.tls, ()).collect()
     assert [(one.labels, one.value) for one in family.samples] == [
         ({"server": "http", "file": "cert_file"}, ENDS.timestamp())
     ]
@@ -101,30 +102,32 @@ def test_one_valid_authority_of_several_is_enough(tmp_path: Path, load: Load) ->
     )
 
 
+def outgoing(folder: Path) -> dict[str, object]:
+    """A configuration that uses `server.pem` for every connection to others."""
+    pem, key = folder / "server.pem", folder / "server.key"
+    provider = {"base_url": "https://models.example/v1", "api_key": "k", "ca_file": "server.pem"}
+    files = {"ca_file": "server.pem", "cert_file": "server.pem", "key_file": "server.key"}
+    return {
+        "judge": {"model": "m", "providers": {"openai": provider}},
+        "exporters": {"otlp": {"endpoint": "backend:1", "tls": files}},
+        "kafka": {
+            "client": {
+                "bootstrap.servers": "kafka:1",
+                "ssl.ca.location": str(pem),
+                "ssl.certificate.location": str(pem),
+                "ssl.key.location": str(key),
+            }
+        },
+        "postgres": {"conninfo": f"host=db password=s3cret sslrootcert={pem} sslcert={pem}"},
+    }
+
+
 def test_an_expired_certificate_for_connections_to_others_is_a_warning(
     tmp_path: Path, load: Load
 ) -> None:
-    expired = Authority().write_server(tmp_path, begins=BEGINS, ends=ENDS)
-    pem, key = (str(tmp_path / expired[name]) for name in ("cert_file", "key_file"))
-    provider = {"base_url": "https://models.example/v1", "api_key": "k", "ca_file": "server.pem"}
-    settings = load(
-        {
-            "judge": {"model": "m", "providers": {"openai": provider}},
-            "exporters": {
-                "otlp": {"endpoint": "backend:1", "tls": {"ca_file": "server.pem", **expired}}
-            },
-            "kafka": {
-                "client": {
-                    "bootstrap.servers": "kafka:1",
-                    "ssl.ca.location": pem,
-                    "ssl.certificate.location": pem,
-                    "ssl.key.location": key,
-                }
-            },
-            "postgres": {"conninfo": f"host=db password=s3cret sslrootcert={pem} sslcert={pem}"},
-        }
-    )
-    assert load_access(settings).warnings == tuple(
+    Authority().write_server(tmp_path, begins=BEGINS, ends=ENDS)
+    pem = tmp_path / "server.pem"
+    assert load_access(load(outgoing(tmp_path))).warnings == tuple(
         f"{place} has expired at 2026-03-01 12:30 UTC"
         for place in (
             "judge.providers.openai.ca_file: server.pem",
@@ -136,3 +139,35 @@ def test_an_expired_certificate_for_connections_to_others_is_a_warning(
             f"postgres.conninfo: sslcert={pem}",
         )
     )
+
+
+def test_the_gauge_has_the_certificate_that_a_connection_to_others_uses(
+    tmp_path: Path, load: Load
+) -> None:
+    def ends() -> dict[tuple[str, str], float]:
+        [family] = gauge.collect()
+        return {(one.labels["server"], one.labels["file"]): one.value for one in family.samples}
+
+    Authority().write_server(tmp_path, begins=BEGINS, ends=ENDS)
+    gauge = CertificateExpiry({}, outgoing_files(load(outgoing(tmp_path))))
+    kept = {
+        ("judge.providers.openai", "ca_file"): ENDS.timestamp(),
+        ("kafka", "ssl.ca.location"): ENDS.timestamp(),
+        ("kafka", "ssl.certificate.location"): ENDS.timestamp(),
+    }
+    reread = {
+        ("exporters.otlp", "tls.ca_file"): ENDS.timestamp(),
+        ("exporters.otlp", "tls.cert_file"): ENDS.timestamp(),
+        ("postgres", "sslrootcert"): ENDS.timestamp(),
+        ("postgres", "sslcert"): ENDS.timestamp(),
+    }
+    assert ends() == kept | reread
+    renewed = ENDS + timedelta(60)
+    Authority().write_server(tmp_path, begins=BEGINS, ends=renewed)
+    assert ends() == kept | dict.fromkeys(reread, renewed.timestamp())
+    (tmp_path / "server.pem").unlink()
+    assert ends() == kept
+
+
+def test_without_certificates_there_is_no_gauge(load: Load) -> None:
+    assert list(CertificateExpiry({}, outgoing_files(load({}))).collect()) == []

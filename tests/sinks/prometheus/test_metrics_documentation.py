@@ -167,7 +167,7 @@ def exported(folder: Path) -> dict[str, Series]:
         sink.registry.register(collector)
     Authority().write_server(folder)
     tls = ServerTls(TlsPaths(folder / "server.pem", folder / "server.key"))
-    certificates = series_of(CertificateExpiry({"http": tls}))
+    certificates = series_of(CertificateExpiry({"http": tls}, ()))
     return series_of(sink.registry) | certificates | exported_when_scaled_out()
 
 

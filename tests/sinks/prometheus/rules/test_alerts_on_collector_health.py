@@ -77,8 +77,8 @@ def cases() -> list[Case]:
                 ): short.gauge(30 * 86_400, 10 * 86_400)
             },
             {**MAJOR, **WARNING, "server": "http", "file": "cert_file"},
-            "Time until cert_file of the server http of a:9464 expires: 9d 22h 27m 0s. If it is"
-            " negative, it has expired.",
+            "Time until cert_file of http in a:9464 expires: 9d 22h 27m 0s. If it is negative, it"
+            " has expired.",
         ),
         Case(
             "PathgaugeConfigReloadFailed",
