@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import pytest
@@ -204,6 +205,38 @@ def test_the_fan_out_brings_every_span_to_both_and_the_token_to_pathgauge(tmp_pa
                 )
             )
             assert until(lambda of=service: completed(of) == {("root_ended",): TURNS})  # type: ignore[misc]
+
+
+@needs_otelcol
+def test_the_fan_out_loses_no_invocation_while_pathgauge_is_killed(tmp_path: Path) -> None:
+    for name in ("scored", "kept"):
+        (tmp_path / name).mkdir()
+    ports, turns, receiver = free_ports(3), agents(10 * TURNS), free_port()
+    grpc = {"protocols": {"grpc": {"endpoint": f"127.0.0.1:{receiver}"}}}
+    own = {"receivers": {"otlp": grpc}, "assembly": SETTLE, "store": {}}
+    config = shipped("fan-out.yaml", ports)
+    config["exporters"]["otlp_grpc/pathgauge"]["retry_on_failure"]["initial_interval"] = "200ms"
+    with (
+        Collector(tmp_path / "kept", assembly=SETTLE) as kept,
+        otelcol(
+            tmp_path,
+            config,
+            ports,
+            PATHGAUGE_ENDPOINT=f"127.0.0.1:{receiver}",
+            TRACING_ENDPOINT=f"127.0.0.1:{kept.ports['grpc']}",
+        ),
+    ):
+        for part in range(4):
+            with Collector(tmp_path / "scored", **own) as scored:
+                export(ports, "grpc", turns[part::4])
+                if part < 3:
+                    assert until(
+                        lambda of=scored: of.value("pathgauge_receiver_accepted_spans_total")  # type: ignore[misc]
+                    )
+                    scored.stop(SIGKILL)
+                    continue
+                assert until(lambda: scored.value("pathgauge_invocations_total") == len(turns))
+        assert until(lambda: kept.value("pathgauge_invocations_total") == len(turns))
 
 
 @needs_otelcol
