@@ -29,12 +29,18 @@ from pathgauge.collector.receivers.auth.tenants import (
     anonymous,
 )
 from pathgauge.collector.receivers.export import Code, ExportResult, ExportService, ReceiverLimits
-from pathgauge.collector.receivers.http_body import BodyError, BodyReader
+from pathgauge.collector.receivers.http_body import BodyError, BodyReader, Compression
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Terms
 
 _SIGNALS: tuple[Signal, ...] = ("traces", "logs")
 _ENCODINGS: dict[str, Encoding] = {"application/x-protobuf": "protobuf", "application/json": "json"}
+_COMPRESSIONS: dict[str, Compression] = {
+    "": "none",
+    "identity": "none",
+    "gzip": "gzip",
+    "zstd": "zstd",
+}
 _MEDIA_TYPES = {encoding: media_type for media_type, encoding in _ENCODINGS.items()}
 _STATUS: dict[Code, int] = {
     "ok": 200,
@@ -137,13 +143,13 @@ class _Exports:
             except RefusedError as refusal:
                 self._service.count(signal, "unauthenticated")
                 return _deny(refusal, encoding)
-            gzip = _is_gzip(request)
-            if encoding is None or gzip is None:
+            compression = _COMPRESSIONS.get(_content_encoding(request).strip().lower())
+            if encoding is None or compression is None:
                 self._service.count(signal, "unsupported")
                 return _unsupported(request, encoding)
             try:
                 origin = Origin(tenant, "http", signal, encoding)
-                async with self._bodies.read(request.stream(), gzip=gzip) as body:
+                async with self._bodies.read(request.stream(), compression) as body:
                     return self._answer(encoding, await self._service.export(origin, body))
             except BodyError as error:
                 return self._refuse(signal, encoding, error.code, str(error))
@@ -206,18 +212,12 @@ def _content_encoding(request: Request) -> str:
     return ", ".join(request.headers.getlist("content-encoding"))
 
 
-def _is_gzip(request: Request) -> bool | None:
-    """Whether the body is gzip; `None` for an unsupported encoding."""
-    known = {"": False, "identity": False, "gzip": True}
-    return known.get(_content_encoding(request).strip().lower())
-
-
 def _unsupported(request: Request, encoding: Encoding | None) -> Response:
     found = (
         f"{_named('Content-Type', request.headers.get('content-type'))},"
         f" {_named('Content-Encoding', _content_encoding(request))}"
     )
-    expected = f"Content-Type {' or '.join(_ENCODINGS)}, Content-Encoding gzip or none"
+    expected = f"Content-Type {' or '.join(_ENCODINGS)}, Content-Encoding gzip, zstd or none"
     return _refusal(f"found {found}; expected {expected}", encoding, 415)
 
 

@@ -1,8 +1,8 @@
 """Reads the body of an HTTP request under limits: size as sent, size when decompressed, time, rate,
 and the memory of all bodies together.
 
-Web frameworks limit none of these. But a megabyte of gzip can hold a gigabyte, and a sender of one
-byte every few seconds holds a connection for ever.
+Web frameworks limit none of these. But a megabyte of gzip, or 32 KiB of zstd, can hold a gigabyte,
+and a sender of one byte every few seconds holds a connection for ever.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Literal, TypeAlias
+
+import zstandard
 
 from pathgauge.collector.receivers.export import Code, ReceiverLimits
 from pathgauge.collector.receivers.memory_guard import NoMemoryError
+
+Compression: TypeAlias = Literal["none", "gzip", "zstd"]
 
 _GZIP_WINDOW = 31
 """zlib's largest window, with a gzip header."""
@@ -21,6 +26,8 @@ _MAX_GZIP_MEMBERS = 64
 """A body may be several concatenated gzip streams. Many empty ones would cost time without giving
 any bytes.
 """
+_MAX_ZSTD_WINDOW = 8 * 1024 * 1024
+"""The most that receivers have to support (RFC 9659)."""
 _MAX_DISCARDED_BYTES = 64 * 1024 * 1024
 
 
@@ -40,14 +47,15 @@ class BodyReader:
         self._held_bytes = 0
 
     @asynccontextmanager
-    async def read(self, chunks: AsyncIterator[bytes], *, gzip: bool) -> AsyncIterator[bytes]:
+    async def read(
+        self, chunks: AsyncIterator[bytes], compression: Compression = "none"
+    ) -> AsyncIterator[bytes]:
         """Read the whole body and decompress it. Its memory counts as held until the end of the
         context. Raises `BodyError`.
         """
         arriving, body = bytearray(), b""
-        gunzip = Gunzip(self._limits.max_request_bytes) if gzip else None
         try:
-            await self._fill(arriving, chunks, gunzip)
+            await self._fill(arriving, chunks, compression)
             body = bytes(arriving)
             arriving.clear()
             yield body
@@ -55,11 +63,14 @@ class BodyReader:
             self._held_bytes -= len(arriving) + len(body)
 
     async def _fill(
-        self, body: bytearray, chunks: AsyncIterator[bytes], gunzip: Gunzip | None
+        self, body: bytearray, chunks: AsyncIterator[bytes], compression: Compression
     ) -> None:
         started = asyncio.get_running_loop().time()
+        gunzip = Gunzip(self._limits.max_request_bytes) if compression == "gzip" else None
         try:
             await self._collect(body, chunks, gunzip, started)
+            if compression == "zstd":
+                self._decompress(body)
         except BodyError as error:
             if error.code != "too_slow":
                 with suppress(TimeoutError):
@@ -98,7 +109,15 @@ class BodyReader:
     def _add(self, body: bytearray, chunk: bytes, received: int, gunzip: Gunzip | None) -> None:
         if received > self._limits.max_request_bytes:
             raise BodyError("too_large", f"more than {self._limits.max_request_bytes:,} bytes")
-        part = gunzip.feed(chunk) if gunzip else chunk
+        self._hold(body, gunzip.feed(chunk) if gunzip else chunk)
+
+    def _decompress(self, body: bytearray) -> None:
+        compressed = bytes(body)
+        body.clear()
+        self._held_bytes -= len(compressed)
+        self._hold(body, unzstd(compressed, self._limits.max_request_bytes))
+
+    def _hold(self, body: bytearray, part: bytes) -> None:
         if self._held_bytes + len(part) > self._limits.max_held_bytes:
             raise BodyError("busy", "too many requests at a time, try again")
         try:
@@ -149,6 +168,27 @@ class Gunzip:
                 "undecodable", f"more than {_MAX_GZIP_MEMBERS} gzip streams in one body"
             )
         self._stream = zlib.decompressobj(_GZIP_WINDOW)
+
+
+def unzstd(data: bytes, limit: int) -> bytes:
+    """The content of one zstd frame, of `limit` bytes at most. Raises `BodyError`.
+
+    The library bounds only what it reads as a stream, and such a reader does not tell whether the
+    frame is complete. So the content is read twice: to measure it, and to take it.
+    """
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
+    try:
+        if len(decompressor.stream_reader(data).read(limit + 1)) > limit:
+            raise BodyError("too_large", f"more than {limit:,} bytes when decompressed")
+        frame = decompressor.decompressobj()  # the two share their state, one after the other
+        content = frame.decompress(data)
+    except zstandard.ZstdError as error:
+        raise BodyError("undecodable", f"not zstd: {error}") from error
+    if not frame.eof:
+        raise BodyError("undecodable", "the zstd frame ends early")
+    if frame.unused_data:
+        raise BodyError("undecodable", "bytes after the end of the zstd frame")
+    return content
 
 
 async def _discard(chunks: AsyncIterator[bytes]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
+import zstandard
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
@@ -141,6 +142,7 @@ def status(message: str, content_type: str) -> bytes:
             id="JSON with a charset",
         ),
         pytest.param(gzip.compress(json(IDS | {"name": "a"})), JSON, "GZIP", id="JSON gzip"),
+        pytest.param(zstandard.compress(protobuf(span("a"))), PROTOBUF, "zstd", id="protobuf zstd"),
         pytest.param(json(IDS | {"name": "a"} | nested(45)), JSON, "", id="JSON nested 45 deep"),
     ],
 )
@@ -301,7 +303,7 @@ async def test_other_media_types_and_encodings_are_415(
 ) -> None:
     message = (
         f"found {found}; expected Content-Type application/x-protobuf or application/json,"
-        " Content-Encoding gzip or none"
+        " Content-Encoding gzip, zstd or none"
     )
     expected = (
         Answer(415, content_type, status(message, content_type))

@@ -225,11 +225,11 @@ async def test_a_body_is_refused_while_it_arrives() -> None:
 
     reader = BodyReader(ReceiverLimits(memory=machine.guard, max_held_bytes=120))
     with pytest.raises(BodyError, match="the memory limit is near, try again") as caught:
-        async with reader.read(chunks(), gzip=False):
+        async with reader.read(chunks()):
             raise AssertionError("it was read")
     assert (caught.value.code, machine.refused, taken) == ("busy", 1, [0, 1, 2, 3])
     machine.used["resident"] = 0
-    async with reader.read(chunks_of(bytes(90)), gzip=False) as body:
+    async with reader.read(chunks_of(bytes(90))) as body:
         assert len(body) == 90
 
 
