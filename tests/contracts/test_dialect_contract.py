@@ -238,9 +238,10 @@ READ_AS_CONTENT: Mapping[str, set[str]] = {
         "langfuse.observation.metadata.tags",
     },
     "openinference": {"input.value", "output.value"},
+    "quarkus-langchain4j": {"gen_ai.tool.call.result"},
 }
-"""Attributes that dialects read outside of `Fields` and must not declare: texts of errors, tags of
-users, and the calls in the input of LangGraph's tools node.
+"""Attributes that dialects read outside of `Fields` and must not declare: texts of errors, results
+of tools, tags of users, and the calls in the input of LangGraph's tools node.
 """
 
 

@@ -65,11 +65,9 @@ def _error(node: Node, span: Span) -> str | None:
 
 
 def _message(span: Span) -> str | None:
-    """The message of a failure. The SDK writes "Type: message" into the status even if the message
-    is empty.
+    """The message of a span that failed. The SDK writes "Type: message" into the status even if the
+    message is empty.
     """
-    if span.status != STATUS_ERROR:
-        return None
     message = _without_traceback(_exception(span, "exception.message"))
     return message or span.status_message.removesuffix(": ")
 

@@ -52,13 +52,18 @@ class Group:
 
     def times(self) -> tuple[int | None, int | None]:
         """Start and end in Unix nanoseconds: of the entry, or of all nodes if the entry span never
-        arrived or only sent a task.
+        arrived, only sent a task, or may end before its run.
         """
-        if "missing_root" not in self.flags and self.entry.classified != "task":
+        if "missing_root" not in self.flags and not _may_be_short(self.entry):
             return self.entry.span.start_ns or None, self.entry.span.end_ns or None
         start_ns = min(node.span.start_ns for node in self.nodes)
         end_ns = max(node.span.end_ns for node in self.nodes)
         return start_ns or None, end_ns or None
+
+
+def _may_be_short(entry: Node) -> bool:
+    """Whether the span of an entry may end before what it started."""
+    return entry.classified == "task" or any(one.ends_before_run for one in entry.dialects)
 
 
 def groups(tree: Tree) -> list[Group]:

@@ -1,9 +1,9 @@
 """Corrects wrong parents in a `Tree`, by the times of its spans.
 
-Four things go wrong: the parent of a span never arrived; the span of an agent is a sibling of its
-run instead of around it; an agent that was called as a tool is a sibling of its caller instead of
-below the call; the work of the members of a team is below the messages that they receive, and these
-are siblings.
+Five things go wrong: the parent of a span never arrived; the span of an agent is a sibling of its
+run instead of around it; it ends when the run begins, whose calls are its siblings; an agent that
+was called as a tool is a sibling of its caller instead of below the call; the work of the members
+of a team is below the messages that they receive, and these are siblings.
 
 If the parent of a whole run never arrived, the run stays an invocation of its own. It is attached
 to what the process did meanwhile, because the scenario id may be there.
@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pathgauge.collector.core.invocations.dialects.field_paths import first
+from pathgauge.collector.core.invocations.errors import error_of
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.tree import Tree
@@ -35,6 +37,7 @@ def reparent(tree: Tree) -> set[int]:
     """Correct the tree. Returns the ids (of the objects) of the entry agents that got an orphan."""
     _gather_teams(tree)
     _nest_runs(tree)
+    _nest_streams(tree)
     _attach_called_agents(tree)
     hosts = _attach_orphans(tree)
     _attach_runs(tree)
@@ -100,6 +103,48 @@ def _nest_run(tree: Tree, node: Node, same_name: list[Node]) -> None:
             if other.parent is node.parent:
                 tree.attach(other, node)
             return
+
+
+def _nest_streams(tree: Tree) -> None:
+    """Attach to an agent whose span ended before its run the calls that follow among its siblings.
+    If the runs of several agents were not one after the other, nobody knows whose a call is.
+    """
+    siblings: dict[Node | str, list[Node]] = defaultdict(list)
+    for node in tree.nodes:
+        parent = node.parent or node.span.parent_id
+        if node.kind in ("agent", "model", "tool") and parent is not None:
+            siblings[parent].append(node)
+    for nodes in siblings.values():
+        runs = _streams(tree, nodes)
+        if _one_after_the_other(runs):
+            for agent, *calls in runs:
+                for call in calls:
+                    tree.attach(call, agent)
+
+
+def _streams(tree: Tree, siblings: list[Node]) -> list[list[Node]]:
+    """Each agent that did nothing during its span, with the calls that started after it."""
+    runs: list[list[Node]] = []
+    for node in siblings:
+        if node.kind == "agent":
+            if _only_began(tree, node):
+                runs.append([node])
+        elif runs:
+            runs[-1].append(node)
+    return runs
+
+
+def _only_began(tree: Tree, agent: Node) -> bool:
+    if not any(dialect.ends_before_run for dialect in agent.dialects):
+        return False
+    return not tree.children(agent) and error_of(agent) is None
+
+
+def _one_after_the_other(runs: list[list[Node]]) -> bool:
+    return all(
+        len(run) > 1 and max(call.span.end_ns for call in run) <= following[0].span.start_ns
+        for run, following in pairwise(runs)
+    )
 
 
 def _attach_called_agents(tree: Tree) -> None:

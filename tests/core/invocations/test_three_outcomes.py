@@ -76,7 +76,7 @@ def trajectory(framework: str, actual: Invocation, expected: ReferenceTurn = BY_
 def test_most_instrumentations_have_all_captures() -> None:
     assert len(cases("no-answer")) == 24
     assert len(cases("no-tools")) == 23
-    assert len(cases("no-content")) == 16
+    assert len(cases("no-content")) == 17
 
 
 @pytest.mark.parametrize("framework", cases("no-answer"))

@@ -159,6 +159,10 @@ class Dialect:
     """Whether tool calls are recorded at all."""
     beside_run: bool = False
     """Whether the span of an agent may be a sibling of the agent's run instead of enclosing it."""
+    ends_before_run: bool = False
+    """Whether the span of an agent may end when its run begins, because the answer is streamed. The
+    model and tool calls of the run are then later siblings of it.
+    """
     final_tools: tuple[str, ...] = ()
     """Names of the framework's own tools with which an agent ends its run. They are no work."""
     loses_parent: bool = False
