@@ -15,8 +15,8 @@ from pathgauge.scorers.types import ModelCall
 MAX_TEXT = 4_000
 """Characters of what a model said in one call; the rest is cut off."""
 
-_NO_MODEL = "none"
-"""Micrometer writes it for a missing value."""
+_NO_MODELS = ("none", "unknown")
+"""Micrometer and OpenInference for Java write these for a missing value."""
 
 
 def model_call(step: Step, *, with_text: bool) -> ModelCall:
@@ -60,7 +60,7 @@ def model_of(node: Node) -> str | None:
 
 def _model_at(node: Node, paths: FieldPaths) -> str | None:
     name = as_id(first(node.spans, paths))
-    return None if name == _NO_MODEL else name
+    return None if name in _NO_MODELS else name
 
 
 def stated_total(node: Node) -> ModelCall:
