@@ -20,6 +20,7 @@ from pathgauge.collector.core.invocations.input_output import Step
 from pathgauge.collector.core.invocations.messages.unwrap import bare_arguments
 from pathgauge.collector.core.invocations.messages.values import decode
 from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.invocations.rounds import is_inside
 from pathgauge.collector.core.invocations.same_arguments import are_equal, contradict
 
 _LAST = 1 << 30
@@ -117,7 +118,7 @@ class _SlotsByName:
 
     def new_slot(self, node: Node) -> Slot:
         """A slot for a span without a message: after the last model call of its agent that started
-        before it.
+        before it. A span around several model calls does not tell which of them asked for it.
         """
         span = node.span
         numbers = self._numbers.get(node.run, ())
@@ -125,7 +126,8 @@ class _SlotsByName:
         group, start = -1, span.start_ns
         if before:
             group = numbers[before - 1]
-            start = self._start_of(group)
+            if not is_inside(node, self._steps[group].node):
+                start = self._start_of(group)
         return Slot((start, _LAST, span.start_ns, span.span_id), group, None, None, node)
 
     def _start_of(self, number: int) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first
 from pathgauge.collector.core.invocations.errors import error_of
 from pathgauge.collector.core.invocations.input_output import Step
@@ -40,16 +38,6 @@ def model_call(step: Step, *, with_text: bool) -> ModelCall:
         cache_write_tokens=_count(node, node.fields.cache_write_tokens),
         text=_text(step) if with_text else None,
     )
-
-
-def is_last_of_several(step: Step, tools: Iterable[Node]) -> bool:
-    """Whether the span encloses several model calls, with the tool calls that they asked for, and
-    states the tokens of the last one alone.
-    """
-    node = step.node
-    if not any(dialect.states_last_round for dialect in node.dialects):
-        return False
-    return any(tool.parent is node for tool in tools)
 
 
 def model_of(node: Node) -> str | None:

@@ -22,13 +22,13 @@ from pathgauge.collector.core.invocations.input_output import Dialogue, Step
 from pathgauge.collector.core.invocations.losses import Losses, Orphans, lacking_models
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.invocations.model_calls import (
-    is_last_of_several,
     model_call,
     model_of,
     stated_total,
 )
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.reading import Reading, shown_by
+from pathgauge.collector.core.invocations.rounds import by_rounds, of_several_rounds
 from pathgauge.collector.core.invocations.side_agents import side_agents
 from pathgauge.collector.core.invocations.span_records import span_records
 from pathgauge.collector.core.invocations.sub_agents import sub_agents
@@ -105,6 +105,7 @@ class _Reader:
         self.dialogue = Dialogue(group.nodes, logs, self.flags)
         self.steps = self.dialogue.steps
         self.tools = list(filter(_is_tool, group.nodes))
+        self.several = of_several_rounds(self.steps, self.tools)
         self.agents = [node for node in group.nodes if node.kind == "agent"]
         aside = side_agents(self.agents, self.steps, self.tools)
         self.top_steps = [
@@ -140,7 +141,7 @@ class _Reader:
             self.flags.add("scenario_conflict")
         turn, run_id = scenario.turn_and_run(found.scenario_id, spans, self.group.nodes)
         ended = session_end.find(self.group.entry, self.group.nodes, logs)
-        stated = list(map(self._model_call, self.steps))
+        stated = [self._model_call(*one) for one in enumerate(self.steps)]
         usage = own_usage(stated, self.steps, self.tools, self.flags)
         input_tokens, output_tokens = self._tokens(usage.to_sum)
         failed = self._failed_node() or self._unanswered_model_call(final_response)
@@ -170,7 +171,7 @@ class _Reader:
             run_id=run_id,
             turn=turn,
             user_input=user_input,
-            tool_calls=calls,
+            tool_calls=by_rounds(calls, self.several, len(self.steps)),
             sub_agents=tuple(
                 sub_agents(
                     self.group,
@@ -205,9 +206,9 @@ class _Reader:
             lacks,
         )
 
-    def _model_call(self, step: Step) -> ModelCall:
+    def _model_call(self, number: int, step: Step) -> ModelCall:
         call = model_call(step, with_text=self.extras.model_texts)
-        if is_last_of_several(step, self.tools):
+        if number in self.several:
             self.flags.add("llm_detail_unreliable")
             return replace(call, input_tokens=None, output_tokens=None)
         return call
