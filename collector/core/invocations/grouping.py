@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.reparenting import reparent
 from pathgauge.collector.core.invocations.same_model_calls import join_model_calls
+from pathgauge.collector.core.invocations.same_tool_calls import join_tool_calls
 from pathgauge.collector.core.invocations.tree import Tree
 from pathgauge.collector.core.otlp.spans import start_order
 from pathgauge.scorers.types import Flag
@@ -70,6 +71,7 @@ def groups(tree: Tree) -> list[Group]:
     """All invocations of a trace, by start."""
     hosts = reparent(tree)
     join_model_calls(tree)
+    join_tool_calls(tree)
     headless = list(_headless(tree))
     taken = {id(node) for group in headless for node in group.nodes}
     entry_agents = [node for node in tree.entry_agents() if id(node) not in taken]
