@@ -320,7 +320,14 @@ class _Reader:
         if sums != (None, None):
             return sums
         agents = self.top_agents or self._answering_agents()
-        return total_tokens([stated_total(node) for node in agents])
+        counted = set(map(id, agents))
+        left_out = [
+            node
+            for node in self.agents
+            if id(node) not in counted
+            and any(dialect.totals_leave_out_agents for dialect in node.dialects)
+        ]
+        return total_tokens([stated_total(node) for node in (*agents, *left_out)])
 
 
 def _is_tool(node: Node) -> bool:

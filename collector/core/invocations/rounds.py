@@ -17,6 +17,17 @@ from pathgauge.collector.core.invocations.node import Node
 from pathgauge.scorers.types import ToolCall
 
 
+def leave_out_covered(nodes: Iterable[Node]) -> None:
+    """Make mere links of a span whose rounds another instrumentation writes one by one, and of the
+    agent that this sees there. Parents are known already.
+    """
+    for node in nodes:
+        model = node.parent
+        if node.kind == "agent" and model is not None and _may_enclose(model):
+            for link in (model, node):
+                link.classified = link.kind = "other"
+
+
 def of_several_rounds(steps: Sequence[Step], tools: Sequence[Node]) -> frozenset[int]:
     """The numbers of the model calls whose span encloses several, with the tool calls that they
     asked for, and states the tokens of the last one alone. `tools` are ordered by start.

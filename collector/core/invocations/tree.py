@@ -15,6 +15,7 @@ from pathgauge.collector.core.invocations.dialects import Registry
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
 from pathgauge.collector.core.invocations.dialects.registry import Classified
 from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.invocations.rounds import leave_out_covered
 from pathgauge.collector.core.invocations.unknown_nodes import (
     promote_teams,
     settle_unknown,
@@ -49,6 +50,7 @@ class Tree:
             settle_unknown(self.nodes, registry.fallback)
         elif GENAI in present:
             promote_teams(self.nodes, by_name=True)
+        leave_out_covered(self.nodes)
         self._place_nodes()
 
     def below(self, root: Node) -> Iterator[Node]:

@@ -76,6 +76,31 @@ def test_any_tree_of_spans_is_read_in_proportion_to_its_size(nodes: str, tree: s
     assert in_proportion(lambda size: trace_with_tree(nodes, tree, size), read_trace, SIZE)
 
 
+def rounds(size: int) -> Trace:
+    """Model spans of VoltAgent, each with a tool beside it."""
+    attributes = {"span.type": "llm"}, {"span.type": "tool", "tool.name": "look"}
+    names = "llm:generateText", "tool.execution:look"
+    spans = [
+        span(
+            f"{name} {at}",
+            name,
+            one,
+            parent="a",
+            start=at + within,
+            end=at + 0.5,
+            scope="@voltagent/core",
+        )
+        for at in range(size)
+        for name, one, within in zip(names, attributes, (0.0, 0.1), strict=True)
+    ]
+    agent_span = span("a", "a", {"agent.state": "completed"}, end=size, scope="@voltagent/core")
+    return trace_of([agent_span, *spans], ())
+
+
+def test_model_spans_of_several_rounds_are_read_in_proportion_to_their_number() -> None:
+    assert in_proportion(rounds, read_trace, SIZE)
+
+
 INTERRUPTED = [
     *("empty messages", "messages that ask for a tool", "results", "messages in text", "pairs"),
     *("messages of LangChain", "items of responses", "messages in objects", "events"),

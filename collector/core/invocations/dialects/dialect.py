@@ -180,9 +180,11 @@ class Dialect:
     the agent holds them.
     """
     states_last_round: bool = False
-    """Whether a model span around tool calls encloses several rounds with the model, and states the
-    tokens of the last one.
+    """Whether a model span around tool calls, or beside those that ran during it, encloses several
+    rounds with the model, and states the tokens of the last one.
     """
+    totals_leave_out_agents: bool = False
+    """Whether the total of an agent leaves out the tokens of the agents that it calls."""
     may_be_entry: Callable[[Span], bool] | None = None
     """Whether a span may be the entry span of an invocation, if `entry_names` cannot tell. Called
     for every arriving span, or every span with one of the `scopes`, so it must not decode
