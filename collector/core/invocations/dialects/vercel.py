@@ -34,6 +34,8 @@ _CALLS, _FINISH = "ai.response.toolCalls", "ai.response.finishReason"
 
 _ERRORS = ("error-text", "error-json")
 _OUTPUTS = ("text", "json", "content", *_ERRORS)
+_REFUSALS = ("AI_NoSuchToolError: ", "AI_InvalidToolInputError: ")
+"""Prefixes of what 7 writes as the result of a call that it refused."""
 
 
 def matches(span: Span) -> bool:
@@ -97,6 +99,8 @@ def read_messages(value: Any, role: str) -> tuple[Message, ...]:
 
 def _unwrapped(response: Response) -> Response:
     output = response.result
+    if isinstance(output, str) and output.startswith(_REFUSALS):
+        return response._replace(error=output)
     if not isinstance(output, dict) or output.keys() != {"type", "value"}:
         return response
     if output["type"] not in _OUTPUTS:

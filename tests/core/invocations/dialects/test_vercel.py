@@ -267,3 +267,36 @@ def test_embeddings_are_no_agents_work() -> None:
 )
 def test_only_calls_of_the_sdk_may_be_entry_spans(name: str, may: bool) -> None:
     assert INSTALLED.may_be_entry(op("x", name)) is may
+
+
+@pytest.mark.parametrize(
+    ("result", "failed"),
+    [
+        ("AI_NoSuchToolError: Model tried to call unavailable tool 'look'.", True),
+        ("AI_InvalidToolInputError: Invalid input for tool look: ...", True),
+        ("No such tool.", False),
+    ],
+)
+def test_a_call_that_the_sdk_refused_has_failed(result: str, failed: bool) -> None:
+    asked = {"type": "tool_call", "id": "c1", "name": "look", "arguments": {}}
+    answered = {"type": "tool_call_response", "id": "c1", "response": result}
+    first = {"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [asked]}])}
+    prompt = [{"role": "assistant", "parts": [asked]}, {"role": "tool", "parts": [answered]}]
+    second = {"gen_ai.input.messages": json.dumps(prompt)}
+    [one] = of(
+        span("a", "invoke_agent m", {"gen_ai.operation.name": "invoke_agent"}, scope="gen_ai"),
+        *(
+            span(
+                f"m{start}",
+                "chat m",
+                {"gen_ai.operation.name": "chat", **messages},
+                parent="a",
+                start=start,
+                end=start + 0.1,
+                scope="gen_ai",
+            )
+            for start, messages in ((0.1, first), (0.3, second))
+        ),
+    )
+    [call] = one.tool_calls
+    assert (call.result, call.error) == (result, result if failed else None)
