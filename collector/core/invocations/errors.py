@@ -33,8 +33,8 @@ def error_of(node: Node) -> str | None:
     spans before it were earlier attempts.
     """
     spans = node.spans
-    decisive = spans[-1] if spans[0].status == STATUS_UNSET else spans[0]
-    return _error(node, decisive)
+    is_open = spans[0].status == STATUS_UNSET or _is_copied(node, spans[0])
+    return _error(node, spans[-1] if is_open else spans[0])
 
 
 def error_of_any(node: Node) -> str | None:
@@ -53,10 +53,10 @@ def error_type(node: Node) -> str | None:
 
 def _error(node: Node, span: Span) -> str | None:
     stated = _type(node, (span,))
-    if span.status == STATUS_ERROR or stated is not None:
+    if _has_failed(node, span) or stated is not None:
         if _passes_control(span):
             return None
-        return _message(span) or stated or "error"
+        return _message(node, span) or stated or "error"
     for dialect in node.dialects:
         failure = dialect.failure(span) if dialect.failure is not None else None
         if failure and not _passes_control(span):
@@ -64,10 +64,23 @@ def _error(node: Node, span: Span) -> str | None:
     return None
 
 
-def _message(span: Span) -> str | None:
+def _has_failed(node: Node, span: Span) -> bool:
+    return span.status == STATUS_ERROR and not _is_copied(node, span)
+
+
+def _is_copied(node: Node, span: Span) -> bool:
+    """Whether the error status of a span is that of another span."""
+    if span.status != STATUS_ERROR:
+        return False
+    return any(one.copied_error is not None and one.copied_error(span) for one in node.dialects)
+
+
+def _message(node: Node, span: Span) -> str | None:
     """The message of a span that failed. The SDK writes "Type: message" into the status even if the
     message is empty.
     """
+    if _is_copied(node, span):
+        return None
     message = _without_traceback(_exception(span, "exception.message"))
     return message or span.status_message.removesuffix(": ")
 
@@ -77,7 +90,7 @@ def _type(node: Node, spans: Sequence[Span]) -> str | None:
     if stated is not None:
         return stated
     for span in spans:
-        if span.status == STATUS_ERROR:
+        if _has_failed(node, span):
             kind = _exception(span, "exception.type")
             if kind:
                 return kind

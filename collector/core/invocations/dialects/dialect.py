@@ -206,6 +206,10 @@ class Dialect:
     """
     failure: Callable[[Span], str | None] | None = None
     """The error of a span whose status and error type do not report it."""
+    copied_error: Callable[[Span], bool] | None = None
+    """Whether the error in the status of a span is that of another span, which a processor has
+    copied. Called for spans with such a status.
+    """
     written_call: Callable[[Attributes], tuple[Attributes, Attributes]] | None = None
     """For instrumentations that write a model call onto the span around it, whoever made that.
     Divides the attributes of such a span, which matches and has none of the `scopes` and `names`,

@@ -10,7 +10,8 @@ instrumentations and the arguments of a call in others. Empty arguments of a cal
 a reply has `llm.model_name`: a failed call names its model in its parameters.
 
 The instrumentation of OpenAI Agents for JavaScript writes the whole run as AGENT, with the name of
-the workflow, and again as CHAIN below it. If a run fails, it never exports the first.
+the workflow, and again as CHAIN below it. If a run fails, it never exports the first. The span
+processor for Vercel's AI SDK gives the first error of a trace to spans that end later.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
-from pathgauge.collector.core.invocations.dialects import langgraph
+from pathgauge.collector.core.invocations.dialects import langgraph, vercel
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import (
     Derived,
@@ -39,6 +40,7 @@ SMOLAGENTS, HAYSTACK = SCOPE + "smolagents", SCOPE + "haystack"
 BEEAI = SCOPE + "beeai"
 CLAUDE_AGENT_SDK = SCOPE + "claude_agent_sdk"
 LANGCHAIN_JS = "@arizeai/openinference-instrumentation-langchain"
+AI_SDK = ("ai", vercel.SCOPE)
 OPENAI_AGENTS_JS = "@arizeai/openinference-instrumentation-openai-agents"
 KIND = "openinference.span.kind"
 
@@ -162,11 +164,18 @@ def enclosing_graph(span: Span) -> str | None:
 
 def name_of(span: Span) -> str | None:
     """The name of the span, which some instrumentations derive from the agent or tool. That of
-    Haystack derives it from classes.
+    Haystack derives it from classes, the AI SDK from the operation.
     """
-    if span.scope.name == HAYSTACK:
+    if span.scope.name in (HAYSTACK, *AI_SDK):
         return None
     return as_id(reduce(str.removesuffix, _RUNS, span.name))
+
+
+def copied_error(span: Span) -> bool:
+    """Whether the processor for the AI SDK copied the error. It does not copy the exception."""
+    if span.scope.name not in AI_SDK:
+        return False
+    return all(event.name != "exception" for event in span.events)
 
 
 def output_of(span: Span) -> Any:
@@ -229,6 +238,7 @@ OPENINFERENCE = Dialect(
     reads=(KIND, _NODE, _SENDER, JsonMember(_METADATA, (langgraph.NODE,))),
     may_be_entry=may_be_entry,
     name_of=name_of,
+    copied_error=copied_error,
     content_setting="OPENINFERENCE_HIDE_INPUTS=false OPENINFERENCE_HIDE_OUTPUTS=false",
     messages=read_messages,
     fields=Fields(

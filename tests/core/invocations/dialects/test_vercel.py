@@ -269,6 +269,44 @@ def test_only_calls_of_the_sdk_may_be_entry_spans(name: str, may: bool) -> None:
     assert INSTALLED.may_be_entry(op("x", name)) is may
 
 
+EXCEPTION = ("exception", {"exception.type": "TypeError", "exception.message": "limit is 100"})
+
+
+@pytest.mark.parametrize(("events", "error"), [((), None), ((EXCEPTION,), "limit is 100")])
+def test_an_error_that_openinference_copied_from_another_span_is_none(
+    events: tuple[Any, ...], error: str | None
+) -> None:
+    attributes = {"openinference.span.kind": "TOOL", "ai.operationId": "ai.toolCall"}
+    stated = {"ai.toolCall.name": "look", "ai.toolCall.id": "c1", "ai.toolCall.args": "{}"}
+    tool = span(
+        "t",
+        "ai.toolCall",
+        attributes | stated,
+        parent="root",
+        start=2,
+        end=3,
+        scope="ai",
+        error="limit is 100",
+        events=events,
+    )
+    [one] = of(root(response__text="Done."), tool)
+    assert [call.error for call in one.tool_calls] == [error]
+
+
+def test_a_run_did_not_fail_because_openinference_copied_the_error_of_a_tool_to_it() -> None:
+    attributes = {"openinference.span.kind": "AGENT", "ai.operationId": "ai.generateText"}
+    run = span(
+        "root",
+        "ai.generateText",
+        attributes | {"ai.response.text": "Only 50 were possible."},
+        end=9,
+        scope="ai",
+        error="limit is 100",
+    )
+    [one] = of(run)
+    assert (one.error, one.final_response, one.agent) == (False, "Only 50 were possible.", None)
+
+
 @pytest.mark.parametrize(
     ("result", "failed"),
     [
