@@ -50,7 +50,8 @@ def names(calls: Any) -> Counter[str]:
 @pytest.mark.slow
 def test_few_scored_trajectories_lack_calls_when_half_of_the_spans_are_lost() -> None:
     """Without model calls, as in captures of MCP clients alone, nothing else tells what was called.
-    The last prompt of a turn of Pipecat tells all calls, whatever else is lost.
+    The last prompt of a turn of Pipecat tells all calls, whatever else is lost. A run without calls
+    can lack none.
     """
     read = [
         (found, complete)
@@ -58,13 +59,14 @@ def test_few_scored_trajectories_lack_calls_when_half_of_the_spans_are_lost() ->
         for found, complete in pairs(case, 0.5)
         if complete["model"] is not None and complete["dialect"] != "pipecat"
     ]
-    scored = [(found, complete) for found, complete in read if tools_known(found)]
+    with_calls = [(found, complete) for found, complete in read if complete["tool_calls"]]
+    scored = [(found, complete) for found, complete in with_calls if tools_known(found)]
     lacking = [
         found
         for found, complete in scored
         if names(complete["tool_calls"]) - names(found.tool_calls)
     ]
-    assert len(scored) <= 0.13 * len(read)
+    assert len(scored) <= 0.12 * len(with_calls)
     assert len(lacking) <= 0.04 * len(read)
 
 
