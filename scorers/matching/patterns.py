@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from pathgauge.scorers.matching.alignment import TooLongError
+from pathgauge.scorers.matching.regex_timeout import matched
 from pathgauge.scorers.matching.wording import short
 
 MAX_PATTERN = 1_000
@@ -60,7 +61,7 @@ class BoundedPattern:
                 f" {self._max_text:,} are tried"
             )
         try:
-            found = match(text, timeout=self._max_text / _CHARACTERS_PER_S)
+            found = matched(match, text, self._max_text / _CHARACTERS_PER_S)
         except TimeoutError as error:
             raise TooLongError(
                 f"the pattern {short(self._pattern)} takes too long on text of {len(text):,}"

@@ -14,6 +14,7 @@ from typing import Any
 import regex
 
 from pathgauge.scorers.matching.alignment import TooLongError
+from pathgauge.scorers.matching.regex_timeout import matched
 
 MAX_SIZE = 10_000
 """Elements of a pattern with its repeats expanded, as the compiler expands them."""
@@ -51,7 +52,7 @@ def occurs(pattern: str, text: str) -> bool:
             f" {MAX_TEXT:,} are searched"
         )
     try:
-        return compiled(pattern).search(text, timeout=_MAX_SEARCH_S) is not None
+        return matched(compiled(pattern).search, text, _MAX_SEARCH_S) is not None
     except TimeoutError as error:
         raise TooLongError(
             f"the pattern {pattern[:60]!r} takes too long on text of {len(text):,} characters"
