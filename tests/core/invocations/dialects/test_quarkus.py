@@ -28,24 +28,27 @@ def model(id: str, start: float, parent: str, *, failure: str | None = None, **m
     """A model call of a second. In names of attributes, `__` stands for a dot."""
     attributes = {"gen_ai.request.model": "m-1"}
     attributes |= {f"gen_ai.{key.replace('__', '.')}": value for key, value in more.items()}
-    return span(
-        id,
-        "completion m-1",
-        attributes,
-        parent=parent,
-        start=start,
-        end=start + 1,
-        scope=SCOPE,
-        events=[_exception(failure)] if failure else [],
-    )
+    return _work(id, "completion m-1", attributes, start, parent=parent, failure=failure)
 
 
 def tool(id: str, start: float, parent: str, *, failure: str | None = None, **more: Any) -> Span:
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look"}
     attributes |= {f"gen_ai.tool.call.{key}": value for key, value in more.items()}
+    return _work(id, "langchain4j.tools.look", attributes, start, parent=parent, failure=failure)
+
+
+def _work(
+    id: str,
+    name: str,
+    attributes: dict[str, Any],
+    start: float,
+    *,
+    parent: str,
+    failure: str | None,
+) -> Span:
     return span(
         id,
-        "langchain4j.tools.look",
+        name,
         attributes,
         parent=parent,
         start=start,
