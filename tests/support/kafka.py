@@ -167,6 +167,19 @@ class Broker:
         consumer.close()
         return sorted(found, key=lambda one: (one.partition(), one.offset()))
 
+    def written(self, topic: str) -> int:
+        """How many records the topic was ever given."""
+        from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415
+
+        consumer = Consumer({**self.client(group_id="test"), **_QUIET})
+        partitions = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        ends = [
+            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=PATIENCE_S)[1]
+            for number in partitions
+        ]
+        consumer.close()
+        return sum(ends)
+
     def admin(self) -> Any:
         """A client for administration."""
         from confluent_kafka.admin import AdminClient  # noqa: PLC0415

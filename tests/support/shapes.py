@@ -34,6 +34,10 @@ RESULTS = (
 EVIDENCE = "SELECT tenant, trace_id, span_id, body FROM evidence"
 TURNS = "SELECT conversation, scenario, trace_id, span_id, body FROM turns"
 CHECKSUMS = "SELECT trace_id, crc FROM results UNION ALL SELECT trace_id, crc FROM turns"
+READ = (
+    "SELECT coalesce(sum(read::bigint), 0)"
+    " FROM partitions CROSS JOIN LATERAL jsonb_each_text(offsets) AS topic (name, read)"
+)
 WAITING = "SELECT (SELECT count(*) FROM forwarded) + (SELECT count(*) FROM awaited)"
 PUBLICATIONS = "SELECT count(*) FROM publications"
 
@@ -56,10 +60,12 @@ class Shape:
     scorers: Sequence[Collector]
     select: Callable[[str], Sequence[Sequence[Any]]]
     """The rows of a statement, from all databases."""
+    unread: Callable[[], float]
+    """Number of acknowledged requests that no scorer has processed."""
 
     def is_settled(self) -> bool:
         """Whether nothing is open, queued or on its way."""
-        if any(one.value("pathgauge_traces_open") for one in self.scorers):
+        if self.unread() or any(one.value("pathgauge_traces_open") for one in self.scorers):
             return False
         return not any(sum(row) for row in self.select(WAITING)) and not self._unpublished()
 
@@ -165,7 +171,10 @@ def on_one_machine(folder: Path, workers: int, settings: Mapping[str, Any]) -> I
             files = sorted((folder / "pathgauge-data").rglob("pathgauge.db"))
             return [row for file in files for row in _rows(file, statement)]
 
-        yield Shape(running, running, [running], select)
+        def unread() -> float:
+            return running.value("pathgauge_backlog_requests")
+
+        yield Shape(running, running, [running], select, unread)
 
 
 @contextmanager
@@ -200,7 +209,15 @@ def cluster(
         gauge, gateway = start("gauge", "gauge"), start("gateway", "gateway")
         several = [start(f"scorer{number}", "scorer") for number in range(scorers)]
         connection = stack.enter_context(psycopg.connect(address, autocommit=True))
-        yield Shape(gateway, gauge, several, lambda text: connection.execute(text).fetchall())
+
+        def select(statement: str) -> Sequence[Sequence[Any]]:
+            return connection.execute(statement).fetchall()
+
+        def unread() -> float:
+            [[read]] = select(READ)
+            return sum(map(broker.written, topics)) - int(read)
+
+        yield Shape(gateway, gauge, several, select, unread)
 
 
 def _rows(file: Path, statement: str) -> Sequence[Sequence[Any]]:
