@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -14,14 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.repository import ROOT
-
-
-def build(target: str, source: Path, output: Path) -> Path:
-    """The sdist or wheel of the project in `source`."""
-    command = [sys.executable, "-m", "hatchling", "build", "--target", target]
-    subprocess.run([*command, "--directory", output], cwd=source, check=True, capture_output=True)
-    (built,) = output.iterdir()
-    return built
+from support.wheels import build, files
 
 
 def modules(folder: Path) -> set[str]:
@@ -53,7 +45,7 @@ def test_the_wheel_of_a_checkout_and_the_wheel_of_an_sdist_hold_every_module_onc
     (extracted,) = (tmp_path / "extracted").iterdir()
     from_sdist = build("wheel", extracted, tmp_path / "from_sdist")
     for wheel in (direct, from_sdist):
-        names = zipfile.ZipFile(wheel).namelist()
+        names = files(wheel)
         assert len(names) == len(set(names))
         packaged = {name for name in names if name.startswith("pathgauge/")}
         own = {f"pathgauge/{name}" for name in ("__init__.py", "__init__.pyi", "py.typed")}

@@ -12,6 +12,7 @@ import pytest
 
 from support.repository import DEPLOY, ROOT
 from support.shipped import default_ports, document
+from support.wheels import build, files
 
 COMPOSE = document("compose.yaml")
 SERVICES: dict[str, Any] = COMPOSE["services"]
@@ -32,13 +33,32 @@ def instructions(name: str) -> list[str]:
     return re.findall(rf"^ *{name} (.*)$", DOCKERFILE, re.MULTILINE)
 
 
-def test_the_image_copies_only_existing_files_of_the_build_context() -> None:
-    taken = [
+def copied() -> list[str]:
+    """What the image takes of the build context."""
+    return [
         name for copy in instructions("COPY") if "--from" not in copy for name in copy.split()[:-1]
     ]
-    assert taken
-    assert [name for name in taken if not (ROOT / name).exists() or f"!{name}" not in IGNORED] == []
+
+
+def test_the_image_copies_only_existing_files_of_the_build_context() -> None:
+    assert copied()
+    assert [
+        name for name in copied() if not (ROOT / name).exists() or f"!{name}" not in IGNORED
+    ] == []
     assert IGNORED[0] == "*"
+
+
+@pytest.mark.slow
+def test_the_wheel_of_the_image_holds_what_the_wheel_of_a_checkout_holds(tmp_path: Path) -> None:
+    context = tmp_path / "context"
+    for name in copied():
+        (context / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, context / name, symlinks=True)
+        else:
+            shutil.copy(ROOT / name, context / name)
+    image = build("wheel", context, tmp_path / "image")
+    assert files(image) == files(build("wheel", ROOT, tmp_path / "checkout"))
 
 
 def test_all_packages_of_the_image_come_from_lock_files_with_hashes() -> None:
