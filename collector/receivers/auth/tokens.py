@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Sequence
@@ -52,10 +53,16 @@ class TokenFile:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Properties of the file that are probably not intended."""
-        mode = stat.S_IMODE(self._path.stat().st_mode)
-        if not mode & 0o077:
+        status = self._path.stat()
+        mode = stat.S_IMODE(status.st_mode)
+        # A Secret of Kubernetes belongs to root, and is read by members of its group.
+        enough = 0o600 if status.st_uid == os.geteuid() else 0o640
+        if not mode & ~enough & 0o077:
             return ()
-        return (f"{self._path}: other users can read these tokens: mode {mode:04o}, better 0600",)
+        return (
+            f"{self._path}: other users can read these tokens: mode {mode:04o},"
+            f" better {enough:04o}",
+        )
 
     def holds(self, token: str) -> bool:
         """Whether the token is in the file. Takes the same time for every token."""

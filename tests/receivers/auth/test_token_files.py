@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,23 @@ def test_a_file_that_others_may_read_is_a_warning(path: Path, mode: int, warns: 
         else ()
     )
     assert TokenFile(write(path, FIRST, mode)).warnings == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "warns"),
+    [(0o400, False), (0o440, False), (0o640, False), (0o660, True), (0o644, True)],
+)
+def test_a_file_of_another_user_may_be_read_by_its_group_as_secrets_of_kubernetes_are(
+    path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, warns: bool
+) -> None:
+    file = TokenFile(write(path, FIRST, mode))
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    expected = (
+        (f"{path}: other users can read these tokens: mode {mode:04o}, better 0640",)
+        if warns
+        else ()
+    )
+    assert file.warnings == expected
 
 
 def test_a_replaced_file_that_others_may_read_is_a_warning_too(path: Path) -> None:
