@@ -19,6 +19,7 @@ from pathgauge.collector.core.documents import (
     Problems,
 )
 from pathgauge.collector.receivers.auth.access import Access, load_access
+from pathgauge.collector.service.cluster.roles import ALL, Role
 
 
 class Checked(NamedTuple):
@@ -50,9 +51,9 @@ def check(path: Path | None, *, insecure_bind: bool) -> Checked:
     return Checked(config, active, access)
 
 
-def check_cluster(config: Config) -> None:
-    """Check what a client of Kafka or PostgreSQL would find, without a server. Raises
-    `ConfigError`.
+def check_cluster(config: Config, roles: frozenset[Role] = ALL) -> None:
+    """Check what a client of Kafka or PostgreSQL would find, without a server. A gateway does not
+    connect to PostgreSQL, and needs none of the files for it. Raises `ConfigError`.
     """
     problems = Problems()
     if config.kafka is not None:
@@ -60,7 +61,7 @@ def check_cluster(config: Config) -> None:
 
         with problems:
             check_client(config)
-    if config.postgres is not None:
+    if config.postgres is not None and roles != {"gateway"}:
         texts = unreadable_files(config.postgres)
         problems.add(config.problem(("postgres", "conninfo"), text) for text in texts)
     problems.report()

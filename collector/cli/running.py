@@ -57,7 +57,7 @@ def serve(
             with HeldOutput() as held:
                 settings = configuration.load(config)
             roles = roles_of(role or (), settings)
-            check_cluster(settings)
+            check_cluster(settings, roles)
             logging.configure(settings.logging.level, settings.logging.format)
             held.release(settings.logging.format)
             with printed_to(settings.logging.format):

@@ -94,7 +94,9 @@ def test_the_documented_cluster_scores_over_tls_with_the_documented_rights(
                 Collector(tmp_path / role, (), ("--role", role), variables, **configuration)
             )
 
-        gateway = start("gateway", written, **GATEWAY)
+        address = written["postgres"]["conninfo"].replace(str(services.ca), "/none/db-ca.crt")
+        no_database = written | {"postgres": {"conninfo": address}}
+        gateway = start("gateway", no_database, **GATEWAY)
         gauge = start("gauge", written, **SCORER, **DATABASE)
         user = {"KAFKA_USER": SCORER["KAFKA_USER"], "PGUSER": "pathgauge"}
         scorer = start("scorer", filed, **user, PGPASSFILE=str(passwords))
@@ -108,9 +110,12 @@ def test_the_documented_cluster_scores_over_tls_with_the_documented_rights(
         )
         running = gateway, scorer, gauge
         [authority] = load_pem_x509_certificates(services.ca.read_bytes())
-        for server, file in (("kafka", "ssl.ca.location"), ("postgres", "sslrootcert")):
-            found = [one.value(EXPIRY, server=server, file=file) for one in running]
-            assert found == [authority.not_valid_after_utc.timestamp()] * 3
+        for server, file, connected in (
+            ("kafka", "ssl.ca.location", running),
+            ("postgres", "sslrootcert", (scorer, gauge)),
+        ):
+            found = {one.value(EXPIRY, server=server, file=file) for one in connected}
+            assert found == {authority.not_valid_after_utc.timestamp()}
         assert [one.stop() for one in running] == [0, 0, 0]
         lines = [line for one in running for line in one.log()]
     # A busy machine may be late; that says nothing about certificates, passwords and rights.
