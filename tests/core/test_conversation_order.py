@@ -25,7 +25,7 @@ from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PublishedEvent, Unreadable
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
-from pathgauge.collector.store import Progress, results
+from pathgauge.collector.store import Progress, results, scorer_state
 from pathgauge.collector.store.restore import restore
 from pathgauge.collector.testing import span, trace_id
 from pathgauge.scorers.types import ExpectedCall, Reference, ReferenceTurn
@@ -160,7 +160,7 @@ class Collector:
         changes = self.core.changes()
         progress = Progress(0, self.run.now, 0.0, events, changes)
         results.write_results(self.store, progress)
-        results.write_state(self.store, progress)
+        scorer_state.write(self.store, progress)
 
     def stop(self) -> Run:
         """What the store holds at the end."""

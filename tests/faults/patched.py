@@ -36,7 +36,7 @@ from pathgauge.collector.service.publishing import Publishing
 from pathgauge.collector.service.workers.fleet import Fleet
 from pathgauge.collector.service.workers.publication_thread import PublicationThread
 from pathgauge.collector.service.workers.sending import Sending
-from pathgauge.collector.store import Progress, Restored, journal, outbox, results
+from pathgauge.collector.store import Progress, Restored, counts, journal, outbox, results
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.appending import Appending
@@ -84,18 +84,18 @@ def forget_what_was_said(change: Change) -> None:
 
 def do_not_store_counts(change: Change) -> None:
     """Counts become visible but are not stored."""
-    change(results, "write_counts", _nothing)
+    change(counts, "write", _nothing)
 
 
 def store_counts_late(change: Change) -> None:
     """Counts are stored one transaction too late."""
-    real, before = results.write_counts, list[Row]()
+    real, before = counts.write, list[Row]()
 
-    def write(connection: Any, counts: Iterable[Row]) -> None:
+    def write(connection: Any, present: Iterable[Row]) -> None:
         real(connection, before)
-        before[:] = counts
+        before[:] = present
 
-    change(results, "write_counts", write)
+    change(counts, "write", write)
 
 
 def release_rows_early(change: Change) -> None:

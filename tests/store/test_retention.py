@@ -27,7 +27,7 @@ from pathgauge.collector.service import publisher
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
-from pathgauge.collector.store import Progress, journal, removal, results
+from pathgauge.collector.store import Progress, journal, removal, scorer_state
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import Retention
@@ -276,7 +276,7 @@ def test_traces_that_cannot_come_back_are_forgotten_from_the_oldest(tmp_path: Pa
             TraceSnapshot(("", name), (), 0, 0, closed_at=1.0) for name in ("older", "newest")
         ]
         standings = (read, recent, given_up, waits, *newest)
-        results.write_state(
+        scorer_state.write(
             connection,
             Progress(
                 0, 0.0, 0.0, changes=Changes(tuple(StoredTrace(one, {}) for one in standings))

@@ -29,7 +29,7 @@ from pathgauge.collector.core.pipeline_events import (
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.traces import Bounds, Recalled, TraceKey
-from pathgauge.collector.store import Delivery, Progress, journal, results
+from pathgauge.collector.store import Delivery, Progress, journal, results, scorer_state
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.restore import restore
 from pathgauge.collector.testing import span, trace_id
@@ -179,7 +179,7 @@ class Course:
         changes = self.core.changes()
         progress = Progress(self._row, self.now, 0.0, self._events, changes)
         results.write_results(self.store, progress)
-        results.write_state(self.store, progress)
+        scorer_state.write(self.store, progress)
         for event in self._events:
             if isinstance(event, Evaluation) and event.session and not event.revision:
                 self.counted.append(event.key[1])

@@ -20,6 +20,7 @@ import structlog
 from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.store import StoreError, Transaction, Unread, Usage
+from pathgauge.collector.store.counts import write as write_counts
 from pathgauge.collector.store.postgres import LockLostError
 from pathgauge.collector.store.postgres.claiming import quarantine
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect
@@ -28,7 +29,6 @@ from pathgauge.collector.store.postgres.schema import migrate
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
 from pathgauge.collector.store.recent_results import WindowBounds, evaluations_since
 from pathgauge.collector.store.restore import Tables, counts_of
-from pathgauge.collector.store.results import write_counts
 
 _log = structlog.get_logger(__name__)
 

@@ -33,7 +33,8 @@ from pathgauge.collector.store.postgres.messages import (
 )
 from pathgauge.collector.store.postgres.schema import migrate
 from pathgauge.collector.store.postgres.steps import News, Step
-from pathgauge.collector.store.results import write_changes, write_results
+from pathgauge.collector.store.results import write_results
+from pathgauge.collector.store.scorer_state import write_changes
 
 _log = structlog.get_logger(__name__)
 

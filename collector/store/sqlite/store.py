@@ -33,10 +33,12 @@ from pathgauge.collector.store import (
     StoreError,
     Transaction,
     Usage,
+    counts,
     feedback,
     journal,
     outbox,
     results,
+    scorer_state,
 )
 from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows
 from pathgauge.collector.store.purge import choosing
@@ -265,8 +267,8 @@ class SqliteStore:
                 outdated = results.write_results(connection, progress)
                 self._evidence.write(connection, progress, outdated)
             if self._part != "gauge":
-                released = results.write_state(connection, progress)
-            results.write_counts(connection, progress.counts)
+                released = scorer_state.write(connection, progress)
+            counts.write(connection, progress.counts)
             outbox.write(connection, progress)
             outbox.delete(connection, self._acknowledged)
             removed = self._cleaning.clean(connection, progress.wall, self.usage())
