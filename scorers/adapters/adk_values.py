@@ -19,7 +19,7 @@ from pathgauge.scorers.adapters.inputs import (
     expected_arguments,
     structured,
 )
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.types import Invocation, Json, Reason, ReferenceTurn, ToolCall
 
 

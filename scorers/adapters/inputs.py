@@ -18,7 +18,7 @@ from itertools import groupby
 from types import SimpleNamespace
 from typing import Any, Literal, get_args
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.matching.matchers import holds_matcher, written
 from pathgauge.scorers.types import Invocation, Json, Reason, ReferenceTurn, ToolCall
 

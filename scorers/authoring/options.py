@@ -1,4 +1,4 @@
-"""Shared parts of scorers: validated options, mappings as options, and a check for lost calls."""
+"""Shared parts of scorers: validated options, and mappings as options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from pathgauge.scorers.matching.equality import tool_name
-from pathgauge.scorers.types import Flag, Invocation, Score
 
 
 def check_choice(option: str, value: str, choices: Collection[str]) -> None:
@@ -30,27 +29,3 @@ class FrozenMapping(dict[_Key, _Value]):
 
     def __hash__(self) -> int:  # type: ignore[override]  # dict declares that it has none
         return hash(frozenset(self))
-
-
-_LOST: frozenset[Flag] = frozenset({"lost_parents", "lost_tool_calls", "lost_model_calls"})
-_INCOMPLETE: frozenset[Flag] = frozenset({"no_tool_spans", "dropped_spans"})
-
-
-def spans_lost(actual: Invocation) -> Score | None:
-    """A score without value if flags say that spans were lost on their way, else `None`."""
-    flags = sorted(_LOST & actual.flags)
-    if not flags:
-        return None
-    return Score.not_evaluated("lost_telemetry", f"spans were lost: {', '.join(flags)}")
-
-
-def tools_unknown(actual: Invocation) -> Score | None:
-    """A score without value if flags say that tool calls may be missing, else `None`."""
-    if lost := spans_lost(actual):
-        return lost
-    flags = sorted(_INCOMPLETE & actual.flags)
-    if not flags:
-        return None
-    return Score.not_evaluated(
-        "tools_not_recorded", f"tool calls may be missing from the telemetry: {', '.join(flags)}"
-    )

@@ -12,7 +12,8 @@ from operator import itemgetter
 from typing import ClassVar, Literal, get_args
 
 from pathgauge.scorers.authoring.extras import Extras, extras_of
-from pathgauge.scorers.authoring.options import check_choice, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.composite.parts import OfParts, Part, judged, scored
 from pathgauge.scorers.judge_protocol import Ask
 from pathgauge.scorers.matching.measures import mean_of

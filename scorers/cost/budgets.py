@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import (
+    models_incomplete,
+    models_unknown,
+    tools_unknown,
+)
 from pathgauge.scorers.authoring.ranges import Share
-from pathgauge.scorers.cost.usage import models_incomplete, models_unknown
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 

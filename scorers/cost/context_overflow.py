@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pathgauge.scorers.authoring.missing_telemetry import models_unknown
 from pathgauge.scorers.authoring.ranges import Rate
-from pathgauge.scorers.cost.usage import models_unknown
 from pathgauge.scorers.matching.explanations import listed
 from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation, Json, ModelCall, ReferenceTurn, Score

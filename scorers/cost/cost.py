@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pathgauge.scorers.authoring.missing_telemetry import models_incomplete
 from pathgauge.scorers.authoring.options import FrozenMapping
 from pathgauge.scorers.authoring.ranges import Amount
 from pathgauge.scorers.cost.prices import TokenPrice, price_of
-from pathgauge.scorers.cost.usage import models_incomplete
 from pathgauge.scorers.matching.explanations import listed
 from pathgauge.scorers.types import Invocation, Json, ModelCall, ReferenceTurn, Score
 

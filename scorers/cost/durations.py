@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import models_unknown, tools_unknown
 from pathgauge.scorers.authoring.ranges import Amount
-from pathgauge.scorers.cost.usage import models_unknown
 from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.types import Invocation, ModelCall, ReferenceTurn, Score, ToolCall
 

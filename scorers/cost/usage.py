@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pathgauge.scorers.authoring.options import spans_lost, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import (
+    models_incomplete,
+    models_unknown,
+    tools_unknown,
+)
 from pathgauge.scorers.authoring.ranges import Amount
 from pathgauge.scorers.matching.wording import counted
-from pathgauge.scorers.types import Flag, Invocation, ReferenceTurn, Score
-
-_INCOMPLETE: frozenset[Flag] = frozenset({"dropped_spans", "llm_detail_unreliable"})
+from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 
 @dataclass(frozen=True)
@@ -72,29 +74,6 @@ class ToolCalls(Amount):
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         """Score one invocation. The reference is not used."""
         return tools_unknown(actual) or _calls(len(actual.tool_calls), "tool")
-
-
-def models_incomplete(actual: Invocation) -> Score | None:
-    """A score without value if a flag says that model calls may be missing, else `None`."""
-    if lost := spans_lost(actual):
-        return lost
-    flags = sorted(_INCOMPLETE & actual.flags)
-    if not flags:
-        return None
-    return Score.not_evaluated(
-        "incomplete", f"model calls may be missing from the telemetry: {', '.join(flags)}"
-    )
-
-
-def models_unknown(actual: Invocation) -> Score | None:
-    """As `models_incomplete`, and also without any model call: an agent that seems to call no model
-    is one whose model calls are not traced.
-    """
-    if incomplete := models_incomplete(actual):
-        return incomplete
-    if not actual.model_calls:
-        return Score.not_evaluated("incomplete", "no model calls were recorded")
-    return None
 
 
 def _tokens(actual: Invocation, count: int | None, explanation: str) -> Score:

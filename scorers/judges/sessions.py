@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.judge_protocol import Ask
 from pathgauge.scorers.judges.findings import ShareOfFindings

@@ -10,7 +10,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pathgauge.scorers.authoring.options import check_tool, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import calls_of
 from pathgauge.scorers.matching.wording import short

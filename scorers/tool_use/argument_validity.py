@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, get_args
 
-from pathgauge.scorers.authoring.options import check_choice, check_tool, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_choice, check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.comparison import MAX_CALLS

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.authoring.ranges import Amount
 from pathgauge.scorers.matching.wording import and_more, counted, one_line
 from pathgauge.scorers.tool_use.delegations import called_agent, delegates, words

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, get_args
 
-from pathgauge.scorers.authoring.options import check_choice, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import as_object, call_names, failed
 from pathgauge.scorers.matching.explanations import listed

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import as_object, call_names, failed
 from pathgauge.scorers.matching.equality import canonical

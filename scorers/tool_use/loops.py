@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import eq
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.authoring.ranges import Rate, Share
 from pathgauge.scorers.matching.comparison import MAX_CALLS
 from pathgauge.scorers.matching.equality import Arguments, canonical_arguments, tool_name

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.calls import call_names

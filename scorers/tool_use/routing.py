@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from pathgauge.scorers.authoring.options import check_choice, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.explanations import listed
 from pathgauge.scorers.tool_use.delegations import called_agent, delegates, words

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pathgauge.scorers.authoring.options import check_tool, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_tool
 from pathgauge.scorers.authoring.ranges import Rate, Share
 from pathgauge.scorers.matching.calls import calls_of
 from pathgauge.scorers.matching.explanations import listed

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from pathgauge.scorers.authoring.extras import Extras
+from pathgauge.scorers.authoring.missing_telemetry import models_unknown
 from pathgauge.scorers.authoring.ranges import Rate
-from pathgauge.scorers.cost.usage import models_unknown
 from pathgauge.scorers.matching.wording import short
 from pathgauge.scorers.responses.tokens import ngrams, tokens
 from pathgauge.scorers.types import Invocation, Json, ModelCall, ReferenceTurn, Score

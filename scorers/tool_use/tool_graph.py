@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pathgauge.scorers.authoring.options import FrozenMapping, check_tool, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import FrozenMapping, check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import as_object, call_names
 from pathgauge.scorers.matching.equality import tool_name

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pathgauge.scorers.authoring.options import check_tool, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.calls import as_object, call_names

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple, get_args
 
-from pathgauge.scorers.authoring.options import check_choice, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.alignment import Alignment, TooLongError
 from pathgauge.scorers.matching.argument_rules import Rules

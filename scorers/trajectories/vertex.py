@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import ClassVar, Literal, get_args
 
-from pathgauge.scorers.authoring.options import check_choice, check_tool, tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
+from pathgauge.scorers.authoring.options import check_choice, check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import calls_of
 from pathgauge.scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Comparison, Members

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pathgauge.collector.core.curation.runs import Run
 from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.responses.tokens import tokens

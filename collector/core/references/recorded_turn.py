@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pathgauge.collector.core.references.parallel_groups import joined, steps
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.types import ExpectedCall, Invocation, Json, ReferenceTurn, ToolCall
 
 _MAX_LEVELS = 50

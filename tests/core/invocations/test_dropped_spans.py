@@ -14,7 +14,7 @@ import pytest
 
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.offline.trace_files import read_path
-from pathgauge.scorers.authoring.options import tools_unknown
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.types import Invocation
 from support.arrival import final_invocations
 from support.repository import CAPTURES
