@@ -21,7 +21,7 @@ from pathgauge.scorers.adapters.adk_values import (
     eval_metric,
     expected_invocation,
 )
-from pathgauge.scorers.adapters.inputs import NotKnownError
+from pathgauge.scorers.adapters.known import NotKnownError
 from pathgauge.scorers.matching.wording import one_line
 from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score, Scorer
 

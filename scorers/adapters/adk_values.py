@@ -12,13 +12,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from pathgauge.scorers.adapters.inputs import (
-    Known,
-    KnownAttributes,
-    arguments,
-    expected_arguments,
-    structured,
-)
+from pathgauge.scorers.adapters.inputs import arguments, expected_arguments, structured
+from pathgauge.scorers.adapters.known import Known, KnownAttributes
 from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.types import Invocation, Json, Reason, ReferenceTurn, ToolCall
 
