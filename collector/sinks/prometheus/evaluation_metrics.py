@@ -6,17 +6,16 @@ its trace.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
-from pathgauge.collector.sinks.outcomes import CONVERSATION_OUTCOMES, OUTCOMES
+from pathgauge.collector.sinks.outcomes import OUTCOMES
+from pathgauge.collector.sinks.prometheus.conversation_metrics import ConversationMetrics
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import (
-    Buckets,
     CounterSeries,
     HistogramSeries,
     Source,
@@ -30,7 +29,14 @@ from pathgauge.collector.sinks.prometheus.judge_label import (
     with_judge,
 )
 from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, TenantLabel
-from pathgauge.scorers.authoring.ranges import is_binary, worst
+from pathgauge.collector.sinks.prometheus.score_range import (
+    BINARY,
+    GRADED,
+    SCORE_BUCKETS,
+    is_bounded,
+    normalized,
+)
+from pathgauge.scorers.authoring.ranges import is_binary
 from pathgauge.scorers.session_protocol import scores_sessions
 from pathgauge.scorers.trajectories.adk import TrajectoryScorer
 from pathgauge.scorers.types import Reason, Score, Scorer
@@ -41,14 +47,6 @@ CALL_COUNTS = ("matched", "actual", "expected")
 of means over invocations.
 """
 
-SCORE_BUCKETS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
-"""Counted and stored. Scrapes see some of them, as most series of `/metrics` are these."""
-GRADED = Buckets.of(SCORE_BUCKETS, (0, 0.5, 0.7, 0.9, 0.99))
-"""Shown of scores that have values between 0 and 1. The last bucket, +Inf, holds those of 1."""
-BINARY = Buckets.of(SCORE_BUCKETS, (0, 0.99))
-"""Shown of scores that are 0 or 1: a bucket for each, and an empty one between them, so that a
-quantile is close to one of the two.
-"""
 _WITHOUT_SCORE: frozenset[Verdict] = frozenset({"not_evaluated", "error"})
 _JUDGED: frozenset[Verdict] = _WITHOUT_SCORE | {"passed", "failed"}
 _INFORMATIONAL: frozenset[Verdict] = _WITHOUT_SCORE | {"informational"}
@@ -105,20 +103,7 @@ class EvaluationMetrics:
             " and expected.",
             (*names, "count"),
         )
-        self._conversation_score = metrics.histogram(
-            "pathgauge_case_score",
-            "Score of a finished conversation, normalized to 0..1 like `pathgauge_score`.",
-            names,
-            JUDGE,
-            bounds=SCORE_BUCKETS,
-            shown=GRADED,
-        )
-        self._conversations = metrics.counter(
-            "pathgauge_cases",
-            "Verdicts on finished conversations, by outcome.",
-            (*names, "outcome"),
-            JUDGE,
-        )
+        self._conversations = ConversationMetrics(metrics, tenant)
         self._not_evaluated = metrics.counter(
             "pathgauge_not_evaluated",
             "Results without a score, by reason.",
@@ -138,12 +123,6 @@ class EvaluationMetrics:
         ).of()
         self._invocations = InvocationMetrics(metrics, tenant)
         self._failures = FailureMetrics(metrics, tenant)
-        self._by_criterion = (
-            self._score,
-            self._evaluations,
-            self._conversation_score,
-            self._conversations,
-        )
         self._series: dict[Labels, dict[str, _CriterionSeries]] = {}
 
     def expect(self, labels: Labels, criteria: Iterable[Criterion]) -> None:
@@ -170,11 +149,11 @@ class EvaluationMetrics:
             self._count_result(result, labels, source)
             scorer = result.criterion.scorer
             if is_of_conversation and scorer.needs_reference and not scores_sessions(scorer):
-                self._conversation_series(labels, result.criterion)  # start at 0
+                self._conversations.expect(labels, result.criterion)
 
     def has_scores(self, labels: Labels, criterion: Criterion) -> bool:
         """Whether a criterion ever gave a score to what was counted with these labels."""
-        values = self._values(labels, criterion.name)
+        values = self._tenant.place_values(labels, criterion.name)
         counted = (
             self._evaluations.get(*with_judge((*values, OUTCOMES[verdict]), criterion.judge))
             for verdict in _SCORED
@@ -187,19 +166,16 @@ class EvaluationMetrics:
 
     def count_conversation(self, result: ConversationResult, labels: Labels) -> None:
         """Count all scores of a finished conversation."""
-        for score in result.scores:
-            outcomes, means = self._conversation_series(labels, score.criterion)
-            outcomes[score.criterion.verdict(score.value)].add()
-            if means is not None and score.value is not None:
-                means.observe(_normalized(score.value, score.criterion.scorer))
+        self._conversations.count(result, labels)
 
     def keep(self, live: Collection[Labels]) -> None:
         """Drop the series of all other labels."""
         self._series = {labels: series for labels, series in self._series.items() if labels in live}
-        wanted = {self._values(labels) for labels in live}
-        for family in (*self._by_criterion, self._calls):
+        wanted = {self._tenant.place_values(labels) for labels in live}
+        for family in (self._score, self._evaluations, self._calls):
             family.keep(wanted)
         self._not_evaluated.keep({self._agent(labels) for labels in live})
+        self._conversations.keep(live)
         self._invocations.keep(live)
         self._failures.keep(live)
 
@@ -213,10 +189,9 @@ class EvaluationMetrics:
             ]
             for metric in replaced:
                 del by_metric[metric]
-        for counters in (self._evaluations, self._conversations):
-            drop_other_judges(counters, judges)
-        for histograms in (self._score, self._conversation_score):
-            drop_other_judges(histograms, judges)
+        drop_other_judges(self._evaluations, judges)
+        drop_other_judges(self._score, judges)
+        self._conversations.keep_judges(judges)
 
     def _series_of(self, labels: Labels, criterion: Criterion) -> _CriterionSeries:
         by_metric = self._series.setdefault(labels, {})
@@ -226,10 +201,10 @@ class EvaluationMetrics:
         return series
 
     def _start_series(self, labels: Labels, criterion: Criterion) -> _CriterionSeries:
-        values, judge = self._values(labels, criterion.name), criterion.judge
+        values, judge = self._tenant.place_values(labels, criterion.name), criterion.judge
         self._failures.expect(labels, criterion)
         score = None
-        if _is_bounded(criterion.scorer):
+        if is_bounded(criterion.scorer):
             score = self._score.of(*with_judge(values, judge))
             self._score.show_buckets(score, BINARY if is_binary(criterion.scorer) else None)
         outcomes = {
@@ -243,29 +218,14 @@ class EvaluationMetrics:
     def _outcome(self, values: tuple[str, ...], verdict: Verdict, judge: str) -> CounterSeries:
         return self._evaluations.of(*with_judge((*values, OUTCOMES[verdict]), judge))
 
-    def _conversation_series(
-        self, labels: Labels, criterion: Criterion
-    ) -> tuple[dict[Verdict, CounterSeries], HistogramSeries | None]:
-        values, judge = self._values(labels, criterion.name), criterion.judge
-        outcomes = {
-            verdict: self._conversations.of(*with_judge((*values, outcome), judge))
-            for verdict, outcome in CONVERSATION_OUTCOMES.items()
-        }
-        if worst(criterion.scorer) is None:
-            outcome = OUTCOMES["not_evaluated"]
-            outcomes["not_evaluated"] = self._conversations.of(
-                *with_judge((*values, outcome), judge)
-            )
-        if not _is_bounded(criterion.scorer):
-            return outcomes, None
-        return outcomes, self._conversation_score.of(*with_judge(values, judge))
-
     def _count_result(self, result: Result, labels: Labels, source: Source) -> None:
         series = self._series_of(labels, result.criterion)
         metric, value = result.criterion.name, result.score.value
         outcome = series.outcomes.get(result.verdict)
         if outcome is None:
-            outcome = self._outcome(self._values(labels, metric), result.verdict, series.judge)
+            outcome = self._outcome(
+                self._tenant.place_values(labels, metric), result.verdict, series.judge
+            )
             series.outcomes[result.verdict] = outcome
         outcome.add(1, source)
         if result.verdict == "not_evaluated":
@@ -277,7 +237,7 @@ class EvaluationMetrics:
         if series.judge and (agreement := _agreement(result.score)) is not None:
             self._agreement.of(metric).observe(agreement, source)
         if series.score is not None:
-            series.score.observe(_normalized(value, series.scorer), source)
+            series.score.observe(normalized(value, series.scorer), source)
         for count, calls in series.calls.items():
             calls.add(result.score.details["counts"][count])
 
@@ -287,11 +247,6 @@ class EvaluationMetrics:
 
     def _agent(self, labels: Labels) -> tuple[str, ...]:
         return self._tenant.values(labels.tenant, labels.agent)
-
-    def _values(self, labels: Labels, *metric: str) -> tuple[str, ...]:
-        return self._tenant.values(
-            labels.tenant, labels.agent, labels.scenario, labels.agent_version, *metric
-        )
 
 
 def _possible(criterion: Criterion) -> frozenset[Verdict]:
@@ -314,11 +269,3 @@ def _agreement(score: Score) -> float | None:
     if not isinstance(share, int | float) or not isinstance(samples, int) or samples < 2:
         return None
     return float(share) if 0 <= share <= 1 else None
-
-
-def _is_bounded(scorer: Scorer) -> bool:
-    return math.isfinite(scorer.high - scorer.low) and scorer.high > scorer.low
-
-
-def _normalized(value: float, scorer: Scorer) -> float:
-    return min(1.0, max(0.0, (value - scorer.low) / (scorer.high - scorer.low)))

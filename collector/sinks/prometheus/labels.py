@@ -80,6 +80,12 @@ class TenantLabel:
         """The label values for `names`."""
         return (tenant, *values) if self.shown else values
 
+    def place_values(self, labels: Labels, *further: str) -> tuple[str, ...]:
+        """The values of tenant, agent, scenario and version, in this order, and further ones."""
+        return self.values(
+            labels.tenant, labels.agent, labels.scenario, labels.agent_version, *further
+        )
+
 
 def known_version(version: str) -> str | None:
     """A label value as a version; `None` if it stands for unknown or several versions."""

@@ -124,7 +124,6 @@ class PrometheusSink:
         self._expected: Mapping[str, Expected] = {}
         self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
         self.registry.register(self)
-        self._reloaded_counts = False
         self.configure(evaluator, references, drift=drift)
         self._reloaded_counts = False
 
@@ -203,13 +202,14 @@ class PrometheusSink:
         with self._lock:
             place = self._place(evaluation, now)
             self._scores.record(evaluation, place, now)
-            if evaluation.revision == 0 and evaluation.session is not None:
+            if evaluation.revision > 0:
+                return
+            if evaluation.session is not None:
                 self._evaluation_metrics.count_results(evaluation, place.labels, now)
-                self._record_scores(evaluation, evaluation, place, now)
-            elif evaluation.revision == 0:
+            else:
                 self._evaluation_metrics.count(evaluation, place.labels, now)
-                self._record_scores(evaluation, evaluation, place, now)
                 self._traffic.record(evaluation, place.series, place.version, now)
+            self._record_scores(evaluation, evaluation, place, now)
 
     def publish_judged(self, judged: Judged, now: float) -> None:
         """Publish the results of judges for an evaluation; `now` is in Unix seconds."""

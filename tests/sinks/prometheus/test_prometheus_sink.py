@@ -16,8 +16,8 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator,
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.sinks.prometheus.evaluation_metrics import GRADED
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
+from pathgauge.collector.sinks.prometheus.score_range import GRADED
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.scorers.authoring.builders import expected_calls, reference_turn, tool_calls
 from pathgauge.scorers.cost.latency_and_failure import Failure
