@@ -24,7 +24,6 @@ from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.otlp.split import as_protobuf, split
 from pathgauge.collector.core.partitioning import partition_of_trace
 from pathgauge.collector.core.publication import Publication
-from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.service.canary import Canary
@@ -33,11 +32,11 @@ from pathgauge.collector.service.engine import RELOADED
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.left_publications import apply_left_publications
 from pathgauge.collector.service.publications import Arrived, Publications, Stored
-from pathgauge.collector.service.purge import total
 from pathgauge.collector.service.workers import messages
 from pathgauge.collector.service.workers.publication_thread import PublicationThread
+from pathgauge.collector.service.workers.purging import FleetPurge
 from pathgauge.collector.service.workers.relaying import Relaying
-from pathgauge.collector.service.workers.scorer_process import ScorerProcess, ScorerSilentError
+from pathgauge.collector.service.workers.scorer_process import ScorerProcess
 from pathgauge.collector.service.workers.usage import FleetUsage
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
@@ -97,6 +96,7 @@ class Fleet:
             is_short=lambda: self._store.usage().needs_commit,
             on_stored=self._on_stored,
         )
+        self._purging = FleetPurge(self._scorers, self._store, self._publications, self._thread)
         self._relaying = Relaying(self._scorers, self._name)
         self._names: Sequence[str] = ()
         self._tasks: list[asyncio.Task[None]] = []
@@ -162,7 +162,7 @@ class Fleet:
         return self._store.record_feedback(answers)
 
     def purge(self, selection: Selection) -> Future[Purged]:
-        return asyncio.run_coroutine_threadsafe(self._purge(selection), self._loop)
+        return asyncio.run_coroutine_threadsafe(self._purging.purge(selection), self._loop)
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -244,11 +244,7 @@ class Fleet:
         apply_left_publications(self._folder, self._store, self._publications)
         self._thread.start()
         if restored.is_purging:
-            self._thread.call(self._finish_purge)
-
-    def _finish_purge(self) -> None:
-        """In the thread of the gauge."""
-        self._thread.withdraw(self._store.finish_purge().evaluations)
+            self._purging.finish()
 
     def _start_message(self, number: int) -> Callable[[], messages.Start]:
         def start() -> messages.Start:
@@ -299,42 +295,3 @@ class Fleet:
         task = self._loop.create_task(telling)
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
-
-    async def _ask_all(self, message: object) -> list[Any]:
-        """The answers of all scorers. Raises `ScorerSilentError`."""
-        asked = [asyncio.ensure_future(scorer.ask(message)) for scorer in self._scorers]
-        try:
-            return await asyncio.gather(*asked)
-        finally:
-            for one in asked:
-                one.cancel()
-
-    async def _purge(self, selection: Selection) -> Purged:
-        """The results say which traces are selected; the scorers hold them; what they have
-        published about them in the meantime is purged with the results.
-        """
-        if self._publications.refused is not None:
-            raise StoreError(f"nothing was removed: {self._publications.refused}")
-        try:
-            await self._ask_all(messages.Flush())
-            held: frozenset[TraceKey] = frozenset().union(*await self._ask_all(messages.Hold()))
-            selected = await asyncio.to_thread(self._store.selected, selection, held)
-            purge = messages.Purge(selection, selected)
-            removed = await self._ask_all(purge)
-            await self._ask_all(messages.Flush())
-            results = await asyncio.wrap_future(
-                self._thread.call(lambda: self._purge_results(selection, removed))
-            )
-            # The first time the publications about purged traces were still in the files.
-            again = await self._ask_all(purge)
-        except ScorerSilentError as error:
-            text = f"{error}, so not everything was removed: purge again when /readyz is 200"
-            raise StoreError(text) from error
-        return total([results, *removed, *again])
-
-    def _purge_results(self, selection: Selection, removed: Sequence[Purged]) -> Purged:
-        """In the thread of the gauge."""
-        traces = frozenset().union(*(one.traces for one in removed))
-        purged = self._store.purge(selection, traces)
-        self._thread.withdraw(purged.evaluations.union(*(one.evaluations for one in removed)))
-        return purged
