@@ -16,8 +16,8 @@ from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.core.evaluations.aggregation import mean_interval
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.core.evaluations.statistics import statistics_of
-from pathgauge.collector.core.evaluations.windows import Series
 from pathgauge.collector.store.evidence import table as evidence_rows
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.results import find

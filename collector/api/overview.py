@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathgauge.collector.api import models
 from pathgauge.collector.api.models import time_of
 from pathgauge.collector.api.sources import Sources
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.store.queries.runs import Runs, last_runs
 

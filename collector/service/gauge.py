@@ -15,7 +15,7 @@ from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.exporters import Prometheus
 from pathgauge.collector.config.sinks import build_sinks
 from pathgauge.collector.core.agent_records import AgentRecords
-from pathgauge.collector.core.evaluations.windows import Past, Recent, Wants
+from pathgauge.collector.core.evaluations.recent import Past, Recent, Wants
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.core.traffic.drift import TrafficStatus

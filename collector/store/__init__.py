@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.recent import Recent, Wants
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
-from pathgauge.collector.core.evaluations.windows import Recent, Wants
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import Changes, PublishedEvent, StoredTrace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
-from pathgauge.collector.core.evaluations.windows import Recent, Wants
+from pathgauge.collector.core.evaluations.recent import Recent, Wants
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces import Recalled, TraceKey

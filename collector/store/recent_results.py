@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from pathgauge.collector.core.evaluations.windows import Recent, Wants
+from pathgauge.collector.core.evaluations.recent import Recent, Wants
 from pathgauge.collector.store.restore import Quarantine, Tables
 from pathgauge.collector.store.sql import MAX_KEYS, Connection, each, max_skew_s, with_keys
 

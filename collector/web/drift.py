@@ -13,7 +13,7 @@ from typing import Literal
 from pathgauge.collector.api import drifts
 from pathgauge.collector.api.drift_models import ChangedMiss, ScoreDrift
 from pathgauge.collector.api.queries import DriftQuery
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.sinks.prometheus.drift.gauges import NOTICEABLE_DAYS, is_silent
 from pathgauge.collector.web import links
 from pathgauge.collector.web.visit import Visit

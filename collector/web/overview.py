@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathgauge.collector.api import models, overview as state, reading
 from pathgauge.collector.api.queries import ClusterQuery, DriftQuery
 from pathgauge.collector.api.traffic import traffic
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.web import drift, links
 from pathgauge.collector.web.sparklines import HEIGHT, WIDTH, Sparkline, sparkline
 from pathgauge.collector.web.visit import Page, Visit

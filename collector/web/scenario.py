@@ -11,7 +11,7 @@ from pathgauge.collector.api.history import MAX_RESULTS, MAX_RUNS, history, labe
 from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.api.queries import ClusterQuery
 from pathgauge.collector.core.evaluations.label_values import has_label
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.sinks.prometheus.labels import OTHER
 from pathgauge.collector.web import drift, links
 from pathgauge.collector.web.calls import CallView, expected_view

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pathgauge.collector.core.evaluations.windows import Wants
+from pathgauge.collector.core.evaluations.recent import Wants
 from pathgauge.collector.store import recent_results
 from pathgauge.collector.store.recent_results import evaluations_since
 from pathgauge.collector.store.sqlite.files import DATABASE

@@ -19,7 +19,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
-from pathgauge.collector.core.evaluations.windows import Recent, Wants, Windows
+from pathgauge.collector.core.evaluations.recent import Recent, Wants
+from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Withdrawn
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics

@@ -10,7 +10,9 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, EvaluationKey
-from pathgauge.collector.core.evaluations.windows import Recent, Windows, series_of
+from pathgauge.collector.core.evaluations.recent import Recent
+from pathgauge.collector.core.evaluations.series import series_of
+from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics

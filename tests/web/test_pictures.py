@@ -11,7 +11,8 @@ from pathgauge import ToolTrajectoryAvgScore
 from pathgauge.collector.api.history import MAX_POINTS, MAX_RESULTS, Line, Point, history
 from pathgauge.collector.api.models import Score, VersionScore, time_of
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.evaluations.windows import Series, Window
+from pathgauge.collector.core.evaluations.series import Series
+from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.web.sparklines import HEIGHT, WIDTH, sparkline
 from pathgauge.collector.web.time_chart import chart

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
-from pathgauge.collector.core.evaluations.windows import Series, Windows
+from pathgauge.collector.core.evaluations.series import Series
+from pathgauge.collector.core.evaluations.windows import Windows
 
 VersionMetric: TypeAlias = "tuple[str | None, str | None]"
 """Version and metric of a window. Without a version: of all versions. Without a metric: counts all

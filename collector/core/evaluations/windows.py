@@ -27,22 +27,15 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.changed_series import ChangedSeries
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.series import Series, series_of
 from pathgauge.scorers.matching.measures import mean_of
 
 _MAX_EARLY = 1_000
 """Revisions that may wait for the first one."""
-
-
-class Series(NamedTuple):
-    """Agent, scenario and tenant of an evaluation. `""` means unknown, or the only tenant."""
-
-    agent: str
-    scenario: str
-    tenant: str = ""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -64,35 +57,6 @@ class Window:
     """The version of the agent; `None`: scores of all versions."""
     values: tuple[float, ...] = field(default=(), compare=False, repr=False)
     """The scores, oldest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recent:
-    """The newest revision of a stored evaluation, as far as windows need it."""
-
-    key: EvaluationKey
-    agent: str
-    scenario: str
-    """Agent and scenario as senders and references name them, or their label values; `""` means
-    unknown.
-    """
-    reference_version: str | None
-    """Version of the reference behind the scores; `None` without a reference."""
-    at: float
-    """When the first revision was published, in Unix seconds."""
-    scores: Mapping[str, float]
-    """Scores with a value, by metric."""
-    agent_version: str | None = None
-    judges: Mapping[str, str] = field(default_factory=dict)
-    """The judge of each score that a model gave, by metric."""
-
-
-Wants: TypeAlias = Callable[[str, str, str], bool]
-"""Whether an evaluation of this tenant, agent and scenario may fit into a window."""
-Past: TypeAlias = Callable[[Wants], Iterable[Recent]]
-"""Reads the stored evaluations that fit into a window, the last recorded one first. A few others
-may be among them.
-"""
 
 
 class _WindowKey(NamedTuple):
@@ -342,13 +306,6 @@ class Windows:
 
     def _newest(self, scores: dict[EvaluationKey, float]) -> _Recorded:
         return self._recorded[next(reversed(scores))]
-
-
-def series_of(evaluation: Evaluation) -> Series:
-    """The invocation's agent, and the scenario of its reference or else of the invocation."""
-    reference = evaluation.match.reference
-    scenario = evaluation.invocation.scenario_id if reference is None else reference.scenario_id
-    return Series(evaluation.invocation.agent or "", scenario or "")
 
 
 def _by_window(

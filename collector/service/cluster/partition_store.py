@@ -22,7 +22,7 @@ from typing import Protocol
 import structlog
 
 from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
-from pathgauge.collector.core.evaluations.windows import Recent, Wants
+from pathgauge.collector.core.evaluations.recent import Recent, Wants
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import FeedbackGiven

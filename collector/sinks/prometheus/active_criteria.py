@@ -8,7 +8,7 @@ from itertools import chain
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.label_values import label_value
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.types import Reference
 

@@ -16,7 +16,8 @@ from pathgauge.collector.core.evaluations.aggregation import (
     verdict,
 )
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.evaluations.windows import Series, Window
+from pathgauge.collector.core.evaluations.series import Series
+from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.judge_label import JUDGE, with_judge
 from pathgauge.collector.sinks.prometheus.labels import OTHER, TenantLabel

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from pathgauge.scorers.types import Reference

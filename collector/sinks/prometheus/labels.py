@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 
 OTHER = "__other__"
 

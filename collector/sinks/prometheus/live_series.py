@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.changed_series import ChangedSeries
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.evaluations.windows import Series, series_of
+from pathgauge.collector.core.evaluations.series import Series, series_of
 from pathgauge.collector.core.internal_telemetry import Counter
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics

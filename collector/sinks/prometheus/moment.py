@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pathgauge.collector.core.drift.drift import Drift
-from pathgauge.collector.core.evaluations.windows import Series, Window
+from pathgauge.collector.core.evaluations.series import Series
+from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.agent_gauges import Shown, agent_info, agent_records

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.evaluations.windows import Series, Window
+from pathgauge.collector.core.evaluations.series import Series
+from pathgauge.collector.core.evaluations.windows import Window
 from pathgauge.collector.sinks.prometheus.exposition.blocks import Block, compressed
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.exposition.label_text import LabelText

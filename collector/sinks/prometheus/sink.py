@@ -18,7 +18,9 @@ from prometheus_client.core import Metric
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, Evaluator
-from pathgauge.collector.core.evaluations.windows import Past, Series, Windows
+from pathgauge.collector.core.evaluations.recent import Past
+from pathgauge.collector.core.evaluations.series import Series
+from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet

@@ -12,8 +12,9 @@ from itertools import chain, product, starmap
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
+from pathgauge.collector.core.evaluations.recent import Recent
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.core.evaluations.window_refill import Refill, VersionMetric
-from pathgauge.collector.core.evaluations.windows import Recent, Series
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.labels import OTHER, Labels, TenantLabel, known_version

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import psycopg
 import structlog
 
-from pathgauge.collector.core.evaluations.windows import Recent, Wants
+from pathgauge.collector.core.evaluations.recent import Recent, Wants
 from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.store import StoreError, Transaction, Unread, Usage
 from pathgauge.collector.store.counts import write as write_counts

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from pathgauge.collector.core.evaluations.windows import Recent, Wants
+from pathgauge.collector.core.evaluations.recent import Recent, Wants
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.traces import Recalled, TraceKey

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.core.evaluations.window_refill import Refill
-from pathgauge.collector.core.evaluations.windows import Series, Window, Windows
+from pathgauge.collector.core.evaluations.windows import Window, Windows
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score

@@ -23,7 +23,7 @@ from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.drift.tallies import Row as Change
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.core.internal_telemetry import Counter, Row
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.drift.nearest_version import by_agent, nearest_version

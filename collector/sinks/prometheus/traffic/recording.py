@@ -14,7 +14,7 @@ from typing import Final
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.label_values import label_value
-from pathgauge.collector.core.evaluations.windows import Series
+from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.core.internal_telemetry import Counter, Row
 from pathgauge.collector.core.traffic.counted import counts, tool_names
 from pathgauge.collector.core.traffic.drift import AgentKey, TrafficDrift, TrafficStatus
