@@ -15,6 +15,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Evaluator,
     SessionResult,
     WhenJudged,
+    evaluation_key,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
 from pathgauge.collector.core.evaluations.shadow import Shadow, count_changes
@@ -160,16 +161,16 @@ class Scoring:
     def _when_judged(self, invocation: Invocation, match: Match) -> WhenJudged:
         if self._judging is None:
             return "unconfigured"
-        if self._pending.waits(_key(invocation)):
+        if self._pending.waits(evaluation_key(invocation)):
             return "later"  # a revision keeps the place in the queue
-        return self._judging(invocation, _scenario_of(invocation, match))
+        return self._judging(invocation, match.scenario_of(invocation))
 
     def _when_judged_in_shadow(self, invocation: Invocation, match: Match) -> WhenJudged:
         if self._judging_in_shadow is None:
             return "unconfigured"
-        if self._pending.waits_in_shadow(_key(invocation)):
+        if self._pending.waits_in_shadow(evaluation_key(invocation)):
             return "later"
-        return self._judging_in_shadow(invocation, _scenario_of(invocation, match))
+        return self._judging_in_shadow(invocation, match.scenario_of(invocation))
 
     def _update_pending(self, evaluation: Evaluation) -> None:
         earlier = self._pending.update(evaluation)
@@ -180,13 +181,5 @@ class Scoring:
             count_changes(earlier.uncompared, _verdicts(evaluation), self._telemetry)
 
 
-def _key(invocation: Invocation) -> EvaluationKey:
-    return invocation.tenant, invocation.trace_id, invocation.span_id
-
-
 def _verdicts(evaluation: Evaluation) -> dict[str, str]:
     return {result.criterion.name: result.verdict for result in evaluation.results}
-
-
-def _scenario_of(invocation: Invocation, match: Match) -> str | None:
-    return invocation.scenario_id if match.reference is None else match.reference.scenario_id

@@ -18,7 +18,7 @@ from pathgauge.collector.core.evaluations.conversations import (
     Ended,
     conversation_key,
 )
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, evaluation_key
 from pathgauge.collector.core.evaluations.forwarding import Forwarding
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -83,13 +83,14 @@ class Turns:
         self._recall(invocation, published)
         reference = self._references.multi_turn(invocation)
         if reference is None or invocation.conversation_id is None:
-            self._forget(_key(invocation))  # late spans changed its scenario
+            self._forget(evaluation_key(invocation))  # late spans changed its scenario
             return self._references.match(invocation, invocation.turn)
         conversation = conversation_key(invocation)
         if self._forwarding.is_foreign(conversation):
-            self._forget(_key(invocation))
+            key = evaluation_key(invocation)
+            self._forget(key)
             revision = published.forward(invocation)
-            turn = ForwardedTurn(_key(invocation), invocation, closed_by, revision, at=now)
+            turn = ForwardedTurn(key, invocation, closed_by, revision, at=now)
             self._forwarding.forward(turn, conversation)
             return None
         if self._conversations.place(invocation, reference, now, closed_by):
@@ -145,7 +146,7 @@ class Turns:
         invocation = stored.invocation
         reference = self._references.multi_turn(invocation)
         if reference is None:
-            self._orphaned.append(_key(invocation))
+            self._orphaned.append(evaluation_key(invocation))
             return
         turn = self._conversations.restore(stored, reference)
         if turn is not None:
@@ -175,7 +176,7 @@ class Turns:
     def _recall(self, invocation: Invocation, published: PublishedTrace) -> None:
         """Tell the partition that has scored the turn that its evaluation is outdated."""
         if published.is_forwarded(invocation.span_id):
-            self._forwarding.withdraw(_key(invocation), void=False)
+            self._forwarding.withdraw(evaluation_key(invocation), void=False)
             published.recall(invocation.span_id)
 
     def _forget(self, key: EvaluationKey) -> None:
@@ -255,7 +256,3 @@ class Turns:
                 count_conversation(result, self._telemetry)
                 events.append(result)
         return events
-
-
-def _key(invocation: Invocation) -> EvaluationKey:
-    return invocation.tenant, invocation.trace_id, invocation.span_id

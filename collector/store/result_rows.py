@@ -26,7 +26,6 @@ need them.
 def row_of(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
     """The whole row of an evaluation that was published at `wall`, in Unix seconds."""
     invocation, reference = evaluation.invocation, evaluation.match.reference
-    scenario = invocation.scenario_id if reference is None else reference.scenario_id
     failure = evaluation.failure
     body: dict[str, Json] = {
         "verdict": overall(result.verdict for result in evaluation.results),
@@ -56,7 +55,7 @@ def row_of(evaluation: Evaluation, wall: float) -> tuple[Any, ...]:
         evaluation.revision,
         wall,
         name_of(invocation.agent),
-        name_of(scenario),
+        name_of(evaluation.scenario_id),
         text,
     )
     return complete(row, body)

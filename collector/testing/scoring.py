@@ -15,6 +15,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     EvaluationKey,
     Evaluator,
     WhenJudged,
+    evaluation_key,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgments
 from pathgauge.collector.core.evidence.failures import with_failure
@@ -81,9 +82,9 @@ def as_runs_of(reference: Reference, invocations: Iterable[Invocation]) -> Itera
 
 def _distinct(invocations: Iterable[Invocation]) -> Iterator[Invocation]:
     """The invocations with different identities, which builders do not give them."""
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[EvaluationKey] = set()
     for number, invocation in enumerate(invocations):
-        key = invocation.tenant, invocation.trace_id, invocation.span_id
+        key = evaluation_key(invocation)
         if key in seen:
             yield replace(invocation, span_id=f"{number:016x}")
         else:

@@ -27,7 +27,7 @@ from pathgauge.collector.core.evaluations.conversation import (
     scores_of,
 )
 from pathgauge.collector.core.evaluations.conversation_clock import ConversationClock
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, evaluation_key
 from pathgauge.collector.core.evaluations.memory_size import memory_size
 from pathgauge.collector.core.evaluations.open_conversations import OpenConversations
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
@@ -95,7 +95,7 @@ class Conversations:
         at = self._clock.of_turn(read_at, now)
         conversation = self._open.go_on(key, reference, now, at)
         turn = Turn(invocation, memory_size(invocation), at, closed_by, revision=after)
-        earlier = self._remove(_turn_key(invocation))
+        earlier = self._remove(evaluation_key(invocation))
         if earlier is not None:
             turn.continue_from(earlier)
         if conversation.full:
@@ -230,11 +230,11 @@ class Conversations:
             heapq.heappush(self._due, (due_at, key))
 
     def _keep(self, turn: Turn, conversation: ConversationKey) -> None:
-        self._of_turn[_turn_key(turn.invocation)] = conversation
+        self._of_turn[evaluation_key(turn.invocation)] = conversation
         self._size += turn.size
 
     def _forget(self, turn: Turn) -> None:
-        key = _turn_key(turn.invocation)
+        key = evaluation_key(turn.invocation)
         del self._of_turn[key]
         self._changed.pop(key, None)
         self._size -= turn.size
@@ -257,10 +257,6 @@ class Conversations:
 def conversation_key(invocation: Invocation) -> ConversationKey:
     """The conversation that a turn belongs to."""
     return invocation.tenant, invocation.conversation_id or "", invocation.scenario_id or ""
-
-
-def _turn_key(invocation: Invocation) -> EvaluationKey:
-    return invocation.tenant, invocation.trace_id, invocation.span_id
 
 
 def _stored(turn: Turn) -> StoredTurn:

@@ -37,6 +37,12 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 EvaluationKey = tuple[str, str, str]
 """Tenant, trace id, span id of the entry agent."""
 
+
+def evaluation_key(invocation: Invocation) -> EvaluationKey:
+    """The identity of the evaluation of an invocation."""
+    return invocation.tenant, invocation.trace_id, invocation.span_id
+
+
 OVERLOADED = Score.not_evaluated("judge_overloaded", "too many evaluations wait for their judges")
 _NOT_JUDGED: Mapping[str, Score] = {
     "not_sampled": Score.not_evaluated("not_sampled"),
@@ -133,6 +139,11 @@ class Evaluation:
     def key(self) -> EvaluationKey:
         """The identity of the evaluated invocation."""
         return self.invocation.tenant, self.invocation.trace_id, self.invocation.span_id
+
+    @property
+    def scenario_id(self) -> str | None:
+        """The scenario of the reference, else the one that the invocation names."""
+        return self.match.scenario_of(self.invocation)
 
     @property
     def scored(self) -> bool:

@@ -17,6 +17,4 @@ class Series(NamedTuple):
 
 def series_of(evaluation: Evaluation) -> Series:
     """The invocation's agent, and the scenario of its reference or else of the invocation."""
-    reference = evaluation.match.reference
-    scenario = evaluation.invocation.scenario_id if reference is None else reference.scenario_id
-    return Series(evaluation.invocation.agent or "", scenario or "")
+    return Series(evaluation.invocation.agent or "", evaluation.scenario_id or "")

@@ -70,7 +70,7 @@ def evidence_of(evaluation: Evaluation) -> Evidence:
         # The spans, kept for some scorers, are many times as long as everything else.
         replace(evaluation.invocation, spans=(), tool_schemas={}),
         tuple(map(_criterion, evaluation.results)),
-        evaluation.invocation.scenario_id if reference is None else reference.scenario_id,
+        evaluation.scenario_id,
         None if reference is None else reference.version,
         "" if reference is None else reference.source,
         match.turn_index,

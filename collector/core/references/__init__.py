@@ -34,6 +34,10 @@ class Match:
     unmatched: Unmatched | None = None
     """Set if and only if `turn` is `None`."""
 
+    def scenario_of(self, invocation: Invocation) -> str | None:
+        """The scenario of the invocation: that of its reference, else the one that it names."""
+        return invocation.scenario_id if self.reference is None else self.reference.scenario_id
+
 
 class ReferenceSet:
     """References by scenario id."""

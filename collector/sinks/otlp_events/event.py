@@ -47,7 +47,7 @@ def events_of(
         "gen_ai.agent.name": invocation.agent,
         "gen_ai.agent.version": invocation.agent_version,
         "gen_ai.conversation.id": invocation.conversation_id,
-        "pathgauge.scenario.id": invocation.scenario_id,
+        "pathgauge.scenario.id": evaluation.scenario_id,
         "pathgauge.tenant": invocation.tenant or None,
         "pathgauge.evaluation.revision": evaluation.revision,
     }
@@ -55,7 +55,6 @@ def events_of(
         page = f"{results_url}/results/{invocation.trace_id}/{invocation.span_id}"
         common["pathgauge.result.url"] = page
     if reference is not None:
-        common["pathgauge.scenario.id"] = reference.scenario_id
         common["pathgauge.reference.version"] = reference.version
     trace_id, span_id = int(invocation.trace_id, 16), int(invocation.span_id, 16)
     if evaluation.session is not None:

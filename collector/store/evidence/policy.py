@@ -55,7 +55,4 @@ class EvidencePolicy:
 
 def scenario_of(evaluation: Evaluation) -> str:
     """The scenario under which evidence is stored."""
-    reference = evaluation.match.reference
-    return name_of(
-        evaluation.invocation.scenario_id if reference is None else reference.scenario_id
-    )
+    return name_of(evaluation.scenario_id)
