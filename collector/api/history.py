@@ -17,11 +17,12 @@ from pathgauge.collector.core.evaluations.aggregation import mean_interval
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.series import Series
-from pathgauge.collector.core.evaluations.statistics import statistics_of
+from pathgauge.collector.core.evaluations.statistics import deviation_of
 from pathgauge.collector.store.evidence import table as evidence_rows
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.results import find
 from pathgauge.collector.store.queries.stored_result import StoredResult
+from pathgauge.scorers.matching.measures import mean_of
 
 MAX_RESULTS = 2_000
 MAX_POINTS = 60
@@ -180,12 +181,11 @@ def _points(timed: Sequence[tuple[float, float]], criterion: Criterion | None) -
         periods[min(MAX_POINTS - 1, int((at - start) / width))].append((at, value))
     for one in periods.values():
         values = [value for _, value in one]
-        statistics = statistics_of(values)
-        deviation = math.sqrt(statistics.variance)
-        low = high = statistics.mean
+        low = high = mean = mean_of(values)
         if criterion is not None:
-            low, high = mean_interval(statistics.mean, deviation, len(values), criterion.scorer)
-        yield Point((one[0][0] + one[-1][0]) / 2, statistics.mean, len(values), low, high)
+            deviation = deviation_of(values)
+            low, high = mean_interval(mean, deviation, len(values), criterion.scorer)
+        yield Point((one[0][0] + one[-1][0]) / 2, mean, len(values), low, high)
 
 
 def _versions(results: Sequence[StoredResult]) -> Iterator[VersionVerdicts]:

@@ -203,11 +203,6 @@ class Judge(Section):
             prices={name: Price(price.input, price.output) for name, price in self.prices.items()},
         )
 
-    def rate(self, scenario: str | None) -> float:
-        """The share of a scenario's invocations that is judged."""
-        own = self.scenarios.get(scenario) if scenario is not None else None
-        return self.sample_rate if own is None else own.sample_rate
-
 
 def missing_package() -> bool:
     """Whether the package openai is not installed."""

@@ -86,10 +86,6 @@ class MemoryGuard:
         self._reserved = 0
         self._trim_at = 0.0
 
-    def used(self, kind: Kind) -> int:
-        """The used bytes of a kind."""
-        return self._use(kind)
-
     def fits(self, size: int = 0) -> bool:
         """Whether `size` bytes are left beside what is used and reserved."""
         needed = self._reserved + size

@@ -51,12 +51,7 @@ def test_all_but_the_model_and_the_key_have_defaults(tmp_path: Path) -> None:
         limits=BudgetLimits(),
         prices={},
     )
-    assert (
-        section.queue_size,
-        section.sample_rate,
-        section.rate("checkout"),
-        section.rate(None),
-    ) == (1000, 1.0, 1.0, 1.0)
+    assert (section.queue_size, section.sample_rate, section.scenarios) == (1000, 1.0, {})
 
 
 def test_every_key_can_be_set(tmp_path: Path) -> None:
@@ -97,12 +92,12 @@ def test_every_key_can_be_set(tmp_path: Path) -> None:
         limits=BudgetLimits(1, 2, 3, 4, 0.5, 6),
         prices={"local:llama3:8b": Price(0, 0.1)},
     )
-    assert (
-        section.queue_size,
-        section.rate("checkout"),
-        section.rate("refund"),
-        section.rate(None),
-    ) == (10, 0.2, 1.0, 0.5)
+    rates = {scenario: one.sample_rate for scenario, one in section.scenarios.items()}
+    assert (section.queue_size, section.sample_rate, rates) == (
+        10,
+        0.5,
+        {"checkout": 0.2, "refund": 1.0},
+    )
 
 
 def test_a_base_url_may_have_a_query(tmp_path: Path) -> None:

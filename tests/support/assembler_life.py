@@ -46,8 +46,10 @@ class Life:
         )
         self.released: set[int] = set()
         self.stored = {}
+        self._fed: dict[TraceKey, None] = {}
 
     def feed(self, *records: Span | LogRecord, at: float) -> list[Trace]:
+        self._fed.update(dict.fromkeys((one.tenant, one.trace_id) for one in records))
         row = self.journal.append(records, at)
         grown = list(self.assembler.feed(*_by_kind(records), at, row))
         self.released.update(self.assembler.released())
@@ -85,8 +87,13 @@ class Life:
             after.assembler.restore(snapshot, at)
         return after
 
+    def snapshots(self) -> list[TraceSnapshot]:
+        """The state of all open and retained traces."""
+        known = map(self.assembler.snapshot, dict.fromkeys([*self.stored, *self._fed]))
+        return [one for one in known if not one.forgotten]
+
     def _store(self) -> None:
-        self.stored.update((one.key, one) for one in self.assembler.snapshots())
+        self.stored.update((one.key, one) for one in self.snapshots())
 
 
 def _by_kind(records: Iterable[Span | LogRecord]) -> tuple[list[Span], list[LogRecord]]:

@@ -178,10 +178,6 @@ class Assembler:
             return trace.snapshot()
         return TraceSnapshot(key, (), 0.0, 0.0, forgotten=self._forgotten.reason(key) or LATE)
 
-    def snapshots(self) -> Iterator[TraceSnapshot]:
-        """The state of all open and retained traces."""
-        return (trace.snapshot() for trace in self._traces.values())
-
     def restore(self, snapshot: TraceSnapshot, now: float) -> None:
         """Restore a trace after a restart. Its records stay in the journal until needed."""
         for row in snapshot.rows:

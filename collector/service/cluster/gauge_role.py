@@ -79,11 +79,6 @@ class GaugeRole:
         self._thread = EssentialThread(self._run, "gauge")
         self._committed_at = self._turned_at = time.monotonic()
 
-    @property
-    def alive(self) -> bool:
-        """Whether the thread runs."""
-        return self._thread.is_alive()
-
     def usage(self) -> Usage:
         """How much the results take; for any thread."""
         return self._database.usage()

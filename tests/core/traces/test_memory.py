@@ -184,7 +184,7 @@ def test_after_a_restart_open_traces_are_read_and_read_ones_wait_for_late_spans(
     first.expire(10)
     first.feed(agent("open"), at=11)
     second = Life(BOUNDS, journal)
-    for snapshot in first.assembler.snapshots():
+    for snapshot in first.snapshots():
         second.assembler.restore(snapshot, 12)
     assert [(trace.trace_id, trace.spans) for trace in second.expire(20)] == [
         (trace_id("open"), (agent("open"),))
@@ -282,7 +282,7 @@ def test_neither_spilling_nor_a_restart_changes_what_is_read(
             if restarts and number == restart_after:
                 released, counted = life.released, life.telemetry.spans_assembled.total()
                 before, life = life, Life(bounds, journal)
-                for snapshot in before.assembler.snapshots():
+                for snapshot in before.snapshots():
                     life.assembler.restore(snapshot, now)
         newest.update((read.trace_id, read.spans) for read in life.expire(now + 100_000))
         return (
