@@ -14,7 +14,7 @@ import yaml
 from psycopg.conninfo import conninfo_to_dict
 
 from pathgauge.collector import config
-from pathgauge.collector.service.cluster.engine import MAX_PARTITIONS_SHARING
+from pathgauge.collector.service.cluster.partition_memory import MAX_PARTITIONS_SHARING
 from pathgauge.collector.service.cluster.roles import ROLES
 from support.documented_rights import Right, documented_rights
 from support.shipped import DEPLOY, default_ports, document, documents

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from heapq import nlargest
 
 import structlog
@@ -29,6 +28,7 @@ from pathgauge.collector.receivers.redact import RedactingConsumer
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.service.cluster.gauge_role import GaugeRole
 from pathgauge.collector.service.cluster.metrics import ClusterMetrics, ProcessSeries
+from pathgauge.collector.service.cluster.partition_memory import plan_of_partition
 from pathgauge.collector.service.cluster.partition_scorers import PartitionScorers
 from pathgauge.collector.service.cluster.partitions import (
     build_decoder,
@@ -58,10 +58,6 @@ from pathgauge.scorers.types import Reference
 
 _log = structlog.get_logger(__name__)
 
-MAX_PARTITIONS_SHARING = 8
-"""Each partition may use this share of the memory that the configuration gives to open traces: a
-scorer usually has no more partitions.
-"""
 _WATCH_S = 1.0
 
 
@@ -107,7 +103,7 @@ class Cluster:
         self._scorers: PartitionScorers | None = None
         if "scorer" in roles:
             self._scorers = PartitionScorers(
-                shared(plan, found.partitions),
+                plan_of_partition(plan, found.partitions),
                 setup,
                 self._conninfo,
                 found.partitions,
@@ -131,7 +127,7 @@ class Cluster:
 
     @property
     def unknown_scenarios(self) -> UnknownScenarios:
-        gauge = None if self._gauge is None else self._gauge.gauge
+        gauge = self._active_gauge()
         return self._unknown if gauge is None else gauge.unknown_scenarios
 
     @property
@@ -146,15 +142,15 @@ class Cluster:
         return total(list(usages.values()), self._results())
 
     def current_scores(self) -> Sequence[CurrentScore]:
-        gauge = None if self._gauge is None else self._gauge.gauge
+        gauge = self._active_gauge()
         return () if gauge is None else gauge.current_scores()
 
     def drifts(self) -> Sequence[Explained]:
-        gauge = None if self._gauge is None else self._gauge.gauge
+        gauge = self._active_gauge()
         return () if gauge is None else gauge.drifts()
 
     def traffic(self) -> Sequence[TrafficStatus]:
-        gauge = None if self._gauge is None else self._gauge.gauge
+        gauge = self._active_gauge()
         return () if gauge is None else gauge.traffic()
 
     def references(self) -> Iterable[Reference]:
@@ -235,6 +231,10 @@ class Cluster:
             reasons += self._gauge.unready()
         return reasons
 
+    def _active_gauge(self) -> Gauge | None:
+        """The gauge, while this process is the one that publishes."""
+        return None if self._gauge is None else self._gauge.gauge
+
     def _join(self) -> None:
         """Become a member of the consumer group."""
         assert self._scorers is not None
@@ -300,20 +300,3 @@ class Cluster:
             registry.register(self._canary)
         registry.register(ClusterMetrics(self._scorers, self._lag, self._log))
         return registry
-
-
-def shared(plan: MemoryPlan, partitions: int) -> MemoryPlan:
-    """The plan of each partition, if a process may have so many."""
-    share = min(partitions, MAX_PARTITIONS_SHARING)
-    assembly = plan.config.assembly
-    bounds = {
-        key: getattr(assembly, key) // share for key in ("max_open_bytes", "max_retained_bytes")
-    }
-    return replace(
-        plan,
-        config=plan.config.with_changes({"assembly": assembly.model_copy(update=bounds)}),
-        max_conversation_bytes=plan.max_conversation_bytes // share,
-        max_queue_bytes=plan.max_queue_bytes // share,
-        max_judge_queue_bytes=plan.max_judge_queue_bytes // share,
-        max_judge_cache_bytes=plan.max_judge_cache_bytes // share,
-    )
