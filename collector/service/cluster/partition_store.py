@@ -1,8 +1,8 @@
 """A partition as the store of a pipeline: requests come from Kafka, everything else is in
 PostgreSQL.
 
-Requests are numbered in the order in which this process reads them. The number, the topic and the
-offset of each that an open trace needs are in PostgreSQL; its records are read again from Kafka.
+The number, the topic and the offset of each request that an open trace needs are in PostgreSQL; its
+records are read again from Kafka.
 
 Time is that of the records, so that it does not matter when they are read. Only when all records
 were read, the clock goes on. Within a partition time never goes back, whatever clocks the senders
@@ -31,6 +31,7 @@ from pathgauge.collector.receivers.kafka import LogError
 from pathgauge.collector.receivers.kafka.partition_source import Position
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.receivers.kafka.rereading import Place
+from pathgauge.collector.service.cluster.requests_in_progress import RequestsInProgress
 from pathgauge.collector.service.cluster.turns_in_progress import TurnsInProgress
 from pathgauge.collector.service.cluster.without_purged import feedback_of, without_purged
 from pathgauge.collector.store import (
@@ -101,16 +102,13 @@ class PartitionStore:
         self._deliver: Deliver = lambda _: False
         # Guards what follows: the threads of Kafka and of the pipeline deliver.
         self._lock = threading.Lock()
-        self._row = self._committed = 0
+        self._row = 0
         self._reached = 0.0
         """No request that is delivered later has arrived before."""
         self._knows_time = False
         """Whether that is the present of the partition, and not that of its last commit."""
         self._unqueued: deque[Delivery] = deque()
-        self._heads: dict[int, Head] = {}
-        """All requests that are needed, or not committed yet, by row."""
-        self._offsets: dict[str, int] = {}
-        """Behind the last request that was committed, by topic."""
+        self._requests = RequestsInProgress()
         self._turns = TurnsInProgress()
         self._purged: frozenset[TraceKey] = frozenset()
         """Traces that were purged since the last commit. What is committed next may be of them."""
@@ -120,17 +118,16 @@ class PartitionStore:
     def open(self) -> Restored:
         claimed = self._database.claim(self._owner)
         restored = claimed.restored
-        self._row = self._committed = restored.row
+        self._row = restored.row
         self._reached = restored.at
-        self._offsets = dict(claimed.offsets)
-        self._heads = {head.row: head for head in claimed.heads}
+        self._requests.restore(restored.row, claimed.heads, claimed.offsets)
         self._on_reached(-math.inf)
         return replace(restored, counts=(*restored.counts, *claimed.records))
 
     @property
     def position(self) -> Position:
         """Where reading continues, after `open`."""
-        return Position(self._offsets, self._reached)
+        return Position(self._requests.offsets, self._reached)
 
     def recent(self, wants: Wants) -> Iterator[Recent]:
         return iter(())
@@ -153,7 +150,7 @@ class PartitionStore:
     def recall(self, key: TraceKey, rows: Sequence[int]) -> Iterable[Recalled]:
         tenant, trace_id = key
         for row in rows:
-            head = self._heads.get(row)
+            head = self._requests.get(row)
             if head is None or head.tenant != tenant:
                 continue
             for batch in self._fetch(head):
@@ -170,7 +167,7 @@ class PartitionStore:
         kept = self._kept(progress)
         if kept is None:
             return False
-        step, turns = self._step(kept)
+        step = self._step(kept)
         try:
             if not self._database.commit(step):
                 self.poll()
@@ -180,7 +177,7 @@ class PartitionStore:
             self.lost = True
             self._on_lost()
             return False
-        self._settle(step, turns)
+        self._settle(step)
         self._purged = frozenset()
         if dropped := _answers(progress) - _answers(kept):
             self._on_feedback_dropped(dropped)
@@ -216,7 +213,7 @@ class PartitionStore:
     def usage(self) -> Usage:
         reason = self._database.reason
         return Usage(
-            state="ok" if reason is None else "failed", reason=reason, requests=len(self._heads)
+            state="ok" if reason is None else "failed", reason=reason, requests=len(self._requests)
         )
 
     def close(self) -> None:
@@ -236,17 +233,8 @@ class PartitionStore:
             self._row += 1
             self._reached = at = max(self._reached, record.at)
             self._knows_time = True
-            batch = record.batch
-            self._heads[self._row] = Head(
-                self._row,
-                record.topic,
-                record.offset,
-                at,
-                record.at,
-                batch.origin.tenant,
-                sorted({one.trace_id for one in batch.spans or batch.logs}),
-            )
-            self._queue(Delivery(self._row, at, batch))
+            self._requests.add(self._row, record, at)
+            self._queue(Delivery(self._row, at, record.batch))
             return True
 
     def poll(self) -> None:
@@ -307,49 +295,32 @@ class PartitionStore:
         if not self._deliver(delivery):
             self._unqueued.append(delivery)
 
-    def _step(self, progress: Progress) -> tuple[Step, int]:
-        """What becomes durable, and how many forwarded turns were processed."""
+    def _step(self, progress: Progress) -> Step:
+        """What becomes durable."""
         with self._lock:
-            new = [
-                self._heads[row]
-                for row in range(self._committed + 1, progress.row + 1)
-                if row in self._heads
-            ]
+            new = self._requests.uncommitted(progress.row)
             consumed = self._turns.processed(progress.row)
-            offsets = dict(self._offsets)
+            offsets = dict(self._requests.offsets)
             at = min(progress.at, self._next_at(progress.row))
         for head in new:
             offsets[head.topic] = head.offset + 1  # lower than before if the topic was made anew
         records = [row for row in progress.counts if row.key[0] == AGENT_RECORDS]
         counts = [row for row in progress.counts if row.key[0] != AGENT_RECORDS]
-        own = Progress(
-            progress.row,
-            at,
-            progress.wall,
-            progress.outcomes,
-            progress.changes,
-            counts,
-            evidence=progress.evidence,
-            publication=progress.publication,
-        )
-        return Step(own, offsets, new, records, consumed), len(consumed)
+        return Step(replace(progress, at=at, counts=counts), offsets, new, records, consumed)
 
-    def _settle(self, step: Step, turns: int) -> None:
+    def _settle(self, step: Step) -> None:
         with self._lock:
-            self._committed = step.progress.row
-            self._offsets = dict(step.offsets)
-            self._turns.forget(turns)
-            for row in step.progress.changes.released_rows:
-                self._heads.pop(row, None)
+            self._requests.committed(
+                step.progress.row, step.offsets, step.progress.changes.released_rows
+            )
+            self._turns.forget(len(step.consumed))
         self._tell_reached()
 
     def _next_at(self, row: int) -> float:
         """The time of what is processed after `row`: requests that wait belong to it. With a later
         one, other partitions would not wait for their turns.
         """
-        rows = range(row + 1, self._row + 1)
-        head = next((self._heads[number].at for number in rows if number in self._heads), math.inf)
-        return min(head, self._turns.next_at(row))
+        return min(self._requests.next_at(row, self._row), self._turns.next_at(row))
 
 
 def _answers(progress: Progress) -> int:
