@@ -44,7 +44,7 @@ def models_unknown(actual: Invocation) -> Score | None:
 def _flagged(
     actual: Invocation, flags: frozenset[Flag], reason: Reason, explanation: str
 ) -> Score | None:
-    found = sorted(flags & actual.flags)
+    found = flags & actual.flags
     if not found:
         return None
-    return Score.not_evaluated(reason, f"{explanation}: {', '.join(found)}")
+    return Score.not_evaluated(reason, f"{explanation}: {', '.join(sorted(found))}")

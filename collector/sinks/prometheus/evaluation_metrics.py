@@ -134,16 +134,20 @@ class EvaluationMetrics:
 
     def count(self, evaluation: Evaluation, labels: Labels, now: float) -> None:
         """Count the invocation and all its results; `now` is in Unix seconds."""
-        self.count_results(evaluation, labels, now)
-        self.count_failure(evaluation, labels, now)
+        source = _source(evaluation, now)
+        self._count_results(evaluation, labels, source)
+        self._failures.count(evaluation, labels, source)
         self._invocations.count(evaluation, labels)
         ended = evaluation.invocation.end_ns
         if ended:
-            self._lag.observe(max(0.0, now - ended / 1e9), _source(evaluation, now))
+            self._lag.observe(max(0.0, now - ended / 1e9), source)
 
     def count_results(self, evaluation: Evaluation, labels: Labels, now: float) -> None:
         """Count all results of an evaluation; `now` is in Unix seconds."""
-        source, reference = _source(evaluation, now), evaluation.match.reference
+        self._count_results(evaluation, labels, _source(evaluation, now))
+
+    def _count_results(self, evaluation: Evaluation, labels: Labels, source: Source) -> None:
+        reference = evaluation.match.reference
         is_of_conversation = reference is not None and len(reference.turns) > 1
         for result in evaluation.results:
             self._count_result(result, labels, source)

@@ -59,19 +59,20 @@ class InvocationMetrics:
 
     def count(self, evaluation: Evaluation, labels: Labels) -> None:
         """Count an invocation."""
-        invocation, agent = evaluation.invocation, self._values(labels)
-        self._see_dialect(self._agent(labels), label_value(invocation.dialect))
+        invocation = evaluation.invocation
+        agent, version = self._agent(labels), self._values(labels)
+        self._see_dialect(agent, label_value(invocation.dialect))
         status = "error" if invocation.error else "ok"
-        self._invocations.of(*agent, _match(evaluation), status).add()
-        if invocation.duration_s is not None:
-            self._duration.of(*agent).observe(invocation.duration_s)
+        self._invocations.of(*version, _match(evaluation), status).add()
+        if (duration := invocation.duration_s) is not None:
+            self._duration.of(*version).observe(duration)
         if invocation.input_tokens is not None:
-            self._tokens.of(*agent, "input").observe(invocation.input_tokens)
+            self._tokens.of(*version, "input").observe(invocation.input_tokens)
         if invocation.output_tokens is not None:
-            self._tokens.of(*agent, "output").observe(invocation.output_tokens)
-        self._count_loss(evaluation, self._agent(labels))
+            self._tokens.of(*version, "output").observe(invocation.output_tokens)
+        self._count_loss(evaluation, agent)
         if "no_tool_spans" not in invocation.flags and not invocation.telemetry_lost:
-            self._tool_calls.of(*agent).observe(len(invocation.tool_calls))
+            self._tool_calls.of(*version).observe(len(invocation.tool_calls))
 
     def keep(self, live: Collection[Labels]) -> None:
         """Drop the series of agents and versions that are not among these labels."""
