@@ -7,8 +7,7 @@ placeholder, because a call without arguments would mean that the tool was calle
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -24,11 +23,9 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
     Flattened,
     InEvent,
     JsonMember,
-    JsonPath,
     value_at,
-    value_below,
 )
-from pathgauge.collector.core.invocations.messages.message import AskedCall, Message, last_turn
+from pathgauge.collector.core.invocations.messages.message import last_turn
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.otlp.own_events import EVALUATION_RESULT
@@ -42,6 +39,13 @@ from pathgauge.collector.core.otlp.spans import (
 from pathgauge.collector.core.redaction.needed_keys import NeededKeys
 from pathgauge.collector.core.redaction.parsing import encoded
 from pathgauge.collector.core.redaction.replace import MASKED, RedactionCounts
+from pathgauge.collector.core.redaction.sparse_json import insert, only_scalars
+from pathgauge.collector.core.redaction.stripped_messages import (
+    flattened,
+    stripped,
+    stripped_choice,
+    without_text,
+)
 from pathgauge.collector.core.redaction.values import has_members
 
 _CHOICE = "gen_ai.choice"
@@ -54,9 +58,6 @@ event names.
 """
 
 _TRACESTATE_MEMBER = "pathgauge="
-
-_REMOVED_TEXT = {"type": "text"}
-"""The place of a text. A message without any part would be an empty answer."""
 
 
 class ContentFilter:
@@ -137,7 +138,7 @@ class ContentFilter:
         found = {}
         for key, paths in self._needed.members.items():
             if key in attributes:
-                kept = _sparse(decoded(attributes[key]), paths)
+                kept = only_scalars(decoded(attributes[key]), paths)
                 if kept is not None:
                     found[key] = encoded(kept)
         return found
@@ -148,11 +149,11 @@ class ContentFilter:
         for path in self._needed.outputs:
             if isinstance(path, Derived | InEvent):
                 continue
-            messages = _skeleton(decoded(value_at(path, span)), dialects)
+            messages = stripped(decoded(value_at(path, span)), dialects)
             if messages is None:
                 continue
             if isinstance(path, Flattened):
-                found.update(_flattened(messages, path.prefix))
+                found.update(flattened(messages, path.prefix))
             else:
                 key = path if isinstance(path, str) else path.key
                 found[key] = encoded(self._with_members(span, path, messages))
@@ -165,13 +166,13 @@ class ContentFilter:
         first message, or stand beside the messages.
         """
         key = path if isinstance(path, str) else path.key
-        kept = _sparse(decoded(span.attributes[key]), self._needed.members.get(key, ()))
+        kept = only_scalars(decoded(span.attributes[key]), self._needed.members.get(key, ()))
         container, items = next(iter((kept or {}).items()), ("", None))
         if isinstance(items, list):
             return {container: [messages[0] | items[0], *messages[1:]]}
         if kept is None or isinstance(path, str):
             return messages
-        _insert(kept, path.path, messages)
+        insert(kept, path.path, messages)
         return kept
 
     def _event_output(
@@ -179,7 +180,7 @@ class ContentFilter:
     ) -> dict[str, Any]:
         """The tool calls in an event with the output of a model; empty for other events."""
         if event == _CHOICE:
-            return _choice(attributes, dialects)
+            return stripped_choice(attributes, dialects)
         if event == _DETAILS:
             return self._details(attributes, dialects)
         return {}
@@ -190,21 +191,10 @@ class ContentFilter:
         found = {}
         for key in self._needed.outputs:
             if isinstance(key, str) and key in attributes:
-                messages = _skeleton(decoded(attributes[key]), dialects)
+                messages = stripped(decoded(attributes[key]), dialects)
                 if messages is not None:
                     found[key] = encoded(messages)
         return found
-
-
-def _choice(attributes: Mapping[str, Any], dialects: tuple[Dialect, ...]) -> dict[str, Any]:
-    values = {key: decoded(value) for key, value in attributes.items()}
-    messages = _skeleton(values, dialects)
-    parts = [part for message in messages or () for part in message["parts"]]
-    calls = [part for part in parts if part != _REMOVED_TEXT]
-    found: dict[str, Any] = {"message": encoded(calls)} if calls else {}
-    if isinstance(attributes.get("finish_reason"), str):
-        found["finish_reason"] = attributes["finish_reason"]
-    return found
 
 
 def _derived_output(span: Span, dialects: tuple[Dialect, ...]) -> dict[str, Any]:
@@ -214,7 +204,7 @@ def _derived_output(span: Span, dialects: tuple[Dialect, ...]) -> dict[str, Any]
     paths = (path for dialect in dialects for path in dialect.fields.output_messages)
     for path in paths:
         if isinstance(path, Derived):
-            messages = _skeleton(decoded(path.find(span)), dialects)
+            messages = stripped(decoded(path.find(span)), dialects)
             if messages is not None:
                 return {_OUTPUT_MESSAGES: encoded(messages)}
     return {}
@@ -230,7 +220,7 @@ def _calls_in_prompt(span: Span, dialects: tuple[Dialect, ...]) -> dict[str, Any
     )
     for path in paths:
         messages = last_turn(parse_messages(decoded(value_at(path, span)), "user"))
-        with_calls = [_without_text(message) for message in messages if message.calls]
+        with_calls = [without_text(message) for message in messages if message.calls]
         if with_calls:
             return {_INPUT_MESSAGES: encoded(with_calls)}
     return {}
@@ -243,60 +233,6 @@ def _turn_name(span: Span, kind: Kind, dialects: tuple[Dialect, ...]) -> dict[st
     if name is None:
         return {}
     return {"gen_ai.agent.name": name}
-
-
-def _skeleton(value: Any, dialects: tuple[Dialect, ...]) -> list[dict[str, Any]] | None:
-    """The assistant messages in the form of the GenAI conventions, reduced to their tool calls."""
-    if value is None:
-        return None
-    readers = (dialect.messages for dialect in dialects if dialect.messages is not None)
-    read = next(readers, parse_messages)
-    messages = (message for message in read(value, "assistant") if message.role == "assistant")
-    return [_without_text(message) for message in messages] or None
-
-
-def _without_text(message: Message) -> dict[str, Any]:
-    calls = list(map(_call, message.calls))
-    reduced: dict[str, Any] = {"role": "assistant", "parts": calls or [_REMOVED_TEXT]}
-    if message.finish_reason is not None:
-        reduced["finish_reason"] = message.finish_reason
-    return reduced
-
-
-def _call(call: AskedCall) -> dict[str, Any]:
-    part = {"type": "tool_call", "id": call.id, "name": call.name, "arguments": MASKED}
-    return {key: value for key, value in part.items() if value is not None}
-
-
-def _flattened(messages: list[dict[str, Any]], prefix: str) -> Iterator[tuple[str, Any]]:
-    for number, message in enumerate(messages):
-        for key in ("role", "finish_reason"):
-            if key in message:
-                yield f"{prefix}.{number}.{key}", message[key]
-        for index, part in enumerate(message["parts"]):
-            for key, value in part.items():
-                yield f"{prefix}.{number}.parts.{index}.{key}", value
-
-
-def _sparse(value: Any, paths: tuple[JsonPath, ...]) -> dict[str, Any] | None:
-    """An object with only the scalars at the paths; `None` if there are none. List indices in
-    `paths` must be 0.
-    """
-    found: dict[str, Any] = {}
-    for path in paths:
-        leaf = value_below(value, path)
-        if leaf is not None and not isinstance(leaf, dict | list):
-            _insert(found, path, leaf)
-    return found or None
-
-
-def _insert(tree: Any, path: JsonPath, leaf: Any) -> None:
-    for step, following in pairwise(path):
-        if isinstance(step, int):
-            tree = tree[step]
-            continue
-        tree = tree.setdefault(step, {} if isinstance(following, str) else [{}])
-    tree[path[-1]] = leaf
 
 
 def _own_member(trace_state: str) -> str:
