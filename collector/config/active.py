@@ -121,20 +121,7 @@ def resolve(config: Config, more_references: Iterable[Reference] = ()) -> Active
 
 def _with_shadow(active: ActiveConfig, config: Config, section: ShadowSection) -> ActiveConfig:
     """With the criteria and references in shadow. Raises `ConfigError`."""
-    changes: dict[str, Json] = {"shadow": None}
-    if section.criteria:
-        changes["criteria"] = section.criteria
-    if section.references:
-        changes["references"] = section.references
-    if len(changes) == 1:
-        text = "found neither criteria nor references, expected those to compare"
-        raise ConfigError([config.problem(("shadow",), text)])
-    try:
-        other = resolve(config.with_changes(changes))
-    except ConfigError as error:
-        raise ConfigError(
-            [config.problem(("shadow",), str(problem)) for problem in error.problems]
-        ) from error
+    other = _resolve_in_shadow(config, section)
     judges = section.budget is not None
     left_out = list(dict.fromkeys(left_out_of(other.evaluator, judges=judges)))
     if section.criteria and left_out:
@@ -146,20 +133,42 @@ def _with_shadow(active: ActiveConfig, config: Config, section: ShadowSection) -
         warnings.append(f"shadow leaves out {needs}criteria of sessions: {', '.join(left_out)}")
     written = section.criteria or config.criteria
     shadow = shadow_of(other.evaluator, other.references, written, judges=judges)
-    if config.judge is not None:
-        settings = config.judge.settings(config.folder)
-        for model in unpriced(shadow, section.budget, settings):
-            text = (
-                f"found a budget in US dollars and no price of {model}, expected one under"
-                " judge.prices"
-            )
-            raise ConfigError([config.problem(("shadow", "budget"), text)])
+    _check_prices(config, section, shadow)
     return replace(
         active,
         warnings=(*active.warnings, *warnings),
         fingerprint=tuple(sorted({*active.fingerprint, *other.fingerprint})),
         shadow=shadow,
     )
+
+
+def _resolve_in_shadow(config: Config, section: ShadowSection) -> ActiveConfig:
+    """The configuration with what the section replaces. Raises `ConfigError`."""
+    changes: dict[str, Json] = {"shadow": None}
+    if section.criteria:
+        changes["criteria"] = section.criteria
+    if section.references:
+        changes["references"] = section.references
+    if len(changes) == 1:
+        text = "found neither criteria nor references, expected those to compare"
+        raise ConfigError([config.problem(("shadow",), text)])
+    try:
+        return resolve(config.with_changes(changes))
+    except ConfigError as error:
+        raise ConfigError(
+            [config.problem(("shadow",), str(problem)) for problem in error.problems]
+        ) from error
+
+
+def _check_prices(config: Config, section: ShadowSection, shadow: Shadow) -> None:
+    """Raise `ConfigError` if a budget in US dollars cannot be kept."""
+    if config.judge is None:
+        return
+    for model in unpriced(shadow, section.budget, config.judge.settings(config.folder)):
+        text = (
+            f"found a budget in US dollars and no price of {model}, expected one under judge.prices"
+        )
+        raise ConfigError([config.problem(("shadow", "budget"), text)])
 
 
 def for_gate(

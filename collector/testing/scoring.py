@@ -5,7 +5,7 @@ Nothing is late here: turns of conversations are numbered once, and judges are w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from pathgauge.collector.core.evaluations.conversation import Turn, scores_of
@@ -57,13 +57,22 @@ def score_invocations(
             turn.record(evaluation)
             turns[evaluation.key] = turn
     if judge_all is not None:
-        for judged in _judged(scored.values(), references, judge_all):
-            known = scored[judged.key]
-            scored[judged.key] = replace(known, results=(*known.results, *judged.results))
-            if judged.key in turns:
-                turns[judged.key].scores += tuple(scores_of(judged))
+        _add_judged(_judged(scored.values(), references, judge_all), scored, turns)
     results = tuple(conversation.result(key) for key, conversation in ended)
     return Replayed("", tuple(map(with_failure, scored.values())), results, ())
+
+
+def _add_judged(
+    judged: Iterable[Evaluation],
+    scored: dict[EvaluationKey, Evaluation],
+    turns: Mapping[EvaluationKey, Turn],
+) -> None:
+    """Add the results of judges to those of the evaluations, and to their turns."""
+    for one in judged:
+        known = scored[one.key]
+        scored[one.key] = replace(known, results=(*known.results, *one.results))
+        if one.key in turns:
+            turns[one.key].scores += tuple(scores_of(one))
 
 
 def as_runs_of(reference: Reference, invocations: Iterable[Invocation]) -> Iterator[Invocation]:

@@ -8,7 +8,7 @@ any.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -114,9 +114,7 @@ class Hallucinations(ModelJudge, Share):
             if isinstance(earlier, Score):
                 return earlier
             found = [*earlier, *found]
-            context["trajectory"] = [
-                {"number": number, **call} for number, call in enumerate(context["trajectory"], 1)
-            ]
+            context["trajectory"] = _numbered(context["trajectory"])
         if not found:
             return Score.not_evaluated("not_applicable", "the response has no sentences")
         if len(found) > MAX_SENTENCES:
@@ -124,20 +122,25 @@ class Hallucinations(ModelJudge, Share):
                 "too_long",
                 f"the response has {len(found)} sentences; at most {MAX_SENTENCES} are judged",
             )
-        context["sentences"] = [
-            {"number": number, **sentence} for number, sentence in enumerate(found, 1)
-        ]
+        context["sentences"] = _numbered(found)
+        return self._too_long(context) or context
+
+    def _too_long(self, context: Mapping[str, Json]) -> Score | None:
         for name, member in context.items():
             if len(encoded(shortened(member, sys.maxsize))) > self.max_chars:
                 return Score.not_evaluated(
                     "too_long", f"{name} has more than {self.max_chars} characters"
                 )
-        return context
+        return None
 
     def verdict(self, data: Mapping[str, Json]) -> Verdict[Any]:
         """One label for each sentence."""
         texts = tuple(item["sentence"] for item in data.get("sentences", [{"sentence": ""}]))
         return Checklist(answers.items(len(texts), *_VALUES), texts, _VALUES, "sentences")
+
+
+def _numbered(items: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
+    return [{"number": number, **item} for number, item in enumerate(items, 1)]
 
 
 def _intermediate_sentences(actual: Invocation) -> list[dict[str, Json]] | Score:

@@ -101,8 +101,9 @@ def promote_teams(nodes: Sequence[Node], *, by_name: bool = False) -> None:
     for team, names in teams.values():
         if by_name and _WORKFLOWS.isdisjoint(words(team.span.name)):
             continue
-        is_named = team.is_unknown and speaks(team.span)
-        if len(set(names) if not is_named else names) < 2 or None in names:
+        speaks_of_agents = team.is_unknown and speaks(team.span)
+        members = names if speaks_of_agents else set(names)
+        if len(members) < 2 or None in names:
             continue
         if not team.span.serves_request:
             team.classified = team.kind = "chain"
