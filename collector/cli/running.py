@@ -211,9 +211,11 @@ def purge(
     import time
 
     from pathgauge.collector import config as configuration
+    from pathgauge.collector.cli.output.purged import report
+    from pathgauge.collector.cli.purge_selection import SelectionError, select
     from pathgauge.collector.core.documents import ConfigError
     from pathgauge.collector.service import logging
-    from pathgauge.collector.service.purge import SelectionError, purge_store, report, select
+    from pathgauge.collector.service.purge import purge_store
 
     with operator_errors():
         settings = configuration.load(config)

@@ -19,9 +19,11 @@ from opentelemetry.sdk.trace import ReadableSpan
 from structlog.testing import capture_logs
 from typer.testing import Result
 
+from pathgauge.collector.cli.output.purged import report
+from pathgauge.collector.cli.purge_selection import select
 from pathgauge.collector.service import control_socket
 from pathgauge.collector.service.control_socket import ControlServer
-from pathgauge.collector.service.purge import purge_store, report, select
+from pathgauge.collector.service.purge import purge_store
 from pathgauge.collector.store import Purged, Selection, StoreError
 from support.evaluated import commit, evaluation, opened
 from support.running import PATHGAUGE, PATIENCE_S, Collector, until
