@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.invocations.reading import RECORDS, Reading, Record
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.scorers.types import Invocation
 
 MAX_VERSIONS = 1_000

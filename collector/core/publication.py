@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import PublishedEvent
+from pathgauge.collector.core.stored_series import Row
 
 
 @dataclass(frozen=True, slots=True)

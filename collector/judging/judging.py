@@ -15,8 +15,8 @@ from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.judging import Judge, JudgeBudget
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey, Evaluator, WhenJudged
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.judging.lane import Lane
 from pathgauge.collector.judging.queue import Capacity, OnJudged
 from pathgauge.collector.judging.sampling import Sampling

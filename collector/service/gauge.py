@@ -16,8 +16,9 @@ from pathgauge.collector.config.exporters import Prometheus
 from pathgauge.collector.config.sinks import build_sinks
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.recent import Past, Recent, Wants
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.service.canary import TENANT as CANARY_TENANT, Canary, WithoutCanary
 from pathgauge.collector.service.components import build_metrics_sink, label_limits, sink_queues

@@ -16,9 +16,10 @@ from typing import Literal, NamedTuple
 import structlog
 
 from pathgauge.collector.core.agent_records import AgentRecords
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import PublishedEvent
 from pathgauge.collector.core.publication import Publication
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.sink_calls import publish
 from pathgauge.collector.store import Progress

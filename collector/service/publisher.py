@@ -16,7 +16,6 @@ import structlog
 
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import (
     Changes,
@@ -27,6 +26,7 @@ from pathgauge.collector.core.pipeline_events import (
 )
 from pathgauge.collector.core.reading_budget import TooSlowError
 from pathgauge.collector.core.sink import Sink
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.service.sink_calls import close, publish
 from pathgauge.collector.store import Progress, Store
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.publication import Publication
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store import Progress, publications
 from pathgauge.collector.store.evidence.policy import EvidencePolicy
 from pathgauge.collector.store.evidence.prepared import PreparedEvidence

@@ -17,10 +17,10 @@ from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.recent import Recent, Wants
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import Changes, PublishedEvent, StoredTrace
 from pathgauge.collector.core.sessions.stored_session import StoredSession
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import Recalled, TraceKey
 
 State: TypeAlias = Literal["ok", "full", "failed"]

@@ -16,10 +16,10 @@ import structlog
 
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import StoredTrace
 from pathgauge.collector.core.sessions.session import KeptTurn, Session
 from pathgauge.collector.core.sessions.stored_session import StoredSession
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import TraceKey, TraceSnapshot
 from pathgauge.collector.store import (
     Restored,

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from pathgauge import FinalResponseMatch
 from pathgauge.collector.cli import app
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store import Progress
 from pathgauge.collector.store.schema import MIGRATIONS
 from support.answered import answered_trace

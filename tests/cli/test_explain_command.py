@@ -15,7 +15,7 @@ from pathgauge.collector.api.drifts import report
 from pathgauge.collector.api.queries import DriftQuery
 from pathgauge.collector.cli.output.drift import print_drift
 from pathgauge.collector.core.drift.drift import SeriesKey
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traffic.drift import AgentKey, TrafficDrift, TrafficStatus
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME, explained
 from pathgauge.collector.sinks.prometheus.labels import AgentVersion

@@ -12,11 +12,12 @@ from hypothesis import given, settings, strategies as st
 
 from pathgauge.collector.core.agent_records import AgentRecords, VersionKey
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.invocations.reading import RECORDS, Reading, Record
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.testing import trace_id
 from pathgauge.scorers.authoring.builders import expected_calls, reference_turn
 from pathgauge.scorers.responses.text_match import ResponseMatchScore

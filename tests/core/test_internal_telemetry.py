@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry
+from pathgauge.collector.core.counters import Counter
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 
 
 def test_a_counter_counts_by_label_values() -> None:

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from pathgauge.collector.core.evaluations import conversation
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import StoredTrace
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import Assembler
 from pathgauge.collector.core.traces.journal_rows import JournalRows
 from pathgauge.collector.receivers import grpc

@@ -11,10 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.store import Restored
 from pathgauge.collector.store.sqlite import files

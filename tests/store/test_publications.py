@@ -28,7 +28,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
 )
 from pathgauge.collector.core.evaluations.shadow_result import Shadowed, ShadowResult
 from pathgauge.collector.core.evidence.failures import with_failure
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import (
     Judged,
@@ -39,6 +39,7 @@ from pathgauge.collector.core.pipeline_events import (
 )
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import UNMATCHED, Match, ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.offline.trace_files import read_path
 from pathgauge.collector.store.publications import (
     FORMAT,

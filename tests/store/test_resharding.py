@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store import Progress, outbox
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.resharding import (

@@ -24,11 +24,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.pipeline_events import Changes, Judged, StoredTrace
 from pathgauge.collector.core.references import Match
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import Recalled, TraceSnapshot
 from pathgauge.collector.store import Delivery, Progress, Restored, StoreError
 from pathgauge.collector.store.resharding import reshard

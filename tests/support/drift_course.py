@@ -16,8 +16,8 @@ from prometheus_client.core import Metric
 
 from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.sinks.prometheus.drift.gauges import SILENT_S
 from pathgauge.scorers.types import Reference, ReferenceTurn
 from support.drift_pages import Page, firing

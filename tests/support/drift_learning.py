@@ -13,7 +13,7 @@ from pathgauge.collector.core.drift.drift import SeriesKey
 from pathgauge.collector.core.drift.measure import Measure
 from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME
 from pathgauge.collector.sinks.prometheus.measure_fingerprint import MeasureFingerprints
 from support.drift_course import DAY_S, HOUR_S, Sender

@@ -13,8 +13,9 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.evaluations.recent import Recent
 from pathgauge.collector.core.evaluations.series import series_of
 from pathgauge.collector.core.evaluations.windows import Windows
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from support.sink_harness import REFERENCES, SinkHarness
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.service.backfill.history import Found
 from pathgauge.collector.service.backfill.slices import FIRST
 from pathgauge.scorers.judges.model_client.budget import Spent

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent, PublishedEvent, Unreadable
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.offline.judges import Judges
 from pathgauge.collector.service.backfill.judging import Awaiting
 from pathgauge.collector.service.backfill.series_file import SeriesFile

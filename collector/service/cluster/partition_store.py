@@ -23,9 +23,9 @@ import structlog
 
 from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
 from pathgauge.collector.core.evaluations.recent import Recent, Wants
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.pipeline_events import FeedbackGiven
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import Recalled, TraceKey
 from pathgauge.collector.receivers.kafka import LogError
 from pathgauge.collector.receivers.kafka.partition_source import Position

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from pathgauge.collector.core.agent_records import NAME as AGENT_RECORDS
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.service.migration.requests import Produced
 from pathgauge.collector.store import (
     StoreError,

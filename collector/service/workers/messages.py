@@ -13,9 +13,9 @@ from typing import NamedTuple
 from prometheus_client.core import Metric
 
 from pathgauge.collector.config import Config
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.otlp import Encoding
 from pathgauge.collector.core.otlp.batch import Origin
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.store import Selection, Unread

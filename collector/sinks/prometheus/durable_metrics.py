@@ -14,7 +14,9 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry, Row
+from pathgauge.collector.core.counters import Counter
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.sinks.prometheus.durable_family import Family, LabelValues, Snapshot, T
 from pathgauge.collector.sinks.prometheus.durable_series import (
     Buckets,

@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 
+from pathgauge.collector.core.counters import Counter
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
-from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.sinks.prometheus.label_limits import (
     AGENT_VERSION_WEIGHT,
     LabelLimits,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from pathgauge.collector.core.evaluations.series import Series
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.labels import (
     OTHER,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Set
 from heapq import nlargest
 from typing import NamedTuple
 
+from pathgauge.collector.core.counters import Counter
 from pathgauge.collector.core.evaluations.changed_series import ChangedSeries
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.series import Series, series_of
-from pathgauge.collector.core.internal_telemetry import Counter
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics

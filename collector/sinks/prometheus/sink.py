@@ -21,9 +21,10 @@ from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluatio
 from pathgauge.collector.core.evaluations.recent import Past
 from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.core.evaluations.windows import Windows
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.agent_gauges import Shown

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import structlog
 
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store import Restored
 from pathgauge.collector.store.postgres.connection import PostgresConnection
 from pathgauge.collector.store.postgres.heads import Head, heads_of, row_head

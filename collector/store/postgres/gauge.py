@@ -18,7 +18,7 @@ import psycopg
 import structlog
 
 from pathgauge.collector.core.evaluations.recent import Recent, Wants
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store import StoreError, Transaction, Unread, Usage
 from pathgauge.collector.store.counts import write as write_counts
 from pathgauge.collector.store.postgres import LockLostError

@@ -17,7 +17,7 @@ import orjson
 import psycopg
 import structlog
 
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.store import StoreError, Transaction
 from pathgauge.collector.store.evidence.table import EvidencePolicy, EvidenceRows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store import Progress
 from pathgauge.collector.store.postgres.heads import Head
 from pathgauge.collector.store.postgres.messages import Forwarded, Purge

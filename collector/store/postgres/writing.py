@@ -9,8 +9,8 @@ import orjson
 import structlog
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import ForwardedTurn, PublishedEvent
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store.forwarded_turns import encode
 from pathgauge.collector.store.postgres.connection import PostgresConnection
 

@@ -19,10 +19,10 @@ import structlog
 import zstandard
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import PublishedEvent
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store.publications.events import (
     content_of,
     event_of,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store.sql import Connection
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from pathgauge.collector.core.counters import Counter
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.feedback.answer import Answer, Scale
 from pathgauge.collector.core.feedback.forms import MAX_ANSWERS
 from pathgauge.collector.core.feedback.reading import FeedbackReader
-from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import FeedbackGiven

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client.core import Metric
 
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.durable_series import Source
 from support.examples import examples

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from hypothesis import given, strategies as st
 
-from pathgauge.collector.core.internal_telemetry import Counter, InternalTelemetry, Row
+from pathgauge.collector.core.counters import Counter
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 
 

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from structlog.testing import capture_logs
 
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.postgres import FencedError, LockLostError
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase

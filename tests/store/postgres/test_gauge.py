@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Changes
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.store import Selection, StoreError
 from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.collector.store.postgres import LockLostError, sharing

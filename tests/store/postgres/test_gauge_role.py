@@ -14,9 +14,10 @@ from structlog.testing import capture_logs
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.agent_records import AgentRecords
-from pathgauge.collector.core.internal_telemetry import InternalTelemetry, Row
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import Match
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.service.cluster import gauge_role
 from pathgauge.collector.service.cluster.gauge_role import GaugeRole

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from pathgauge.collector.core.feedback.verdict import VerdictRules
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.service.migration.requests import Produced
 from pathgauge.collector.service.migration.rows import copy_results, copy_state
 from pathgauge.collector.store import Progress

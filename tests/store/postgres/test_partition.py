@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn, StoredTrace
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import TraceSnapshot
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.forwarded_turns import decode

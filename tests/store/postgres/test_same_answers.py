@@ -14,7 +14,6 @@ from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
-from pathgauge.collector.core.internal_telemetry import Row
 from pathgauge.collector.core.pipeline_events import (
     Changes,
     Judged,
@@ -22,6 +21,7 @@ from pathgauge.collector.core.pipeline_events import (
     StoredTrace,
     Withdrawn,
 )
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traces import TraceSnapshot
 from pathgauge.collector.store import Progress
 from pathgauge.collector.store.evidence import table as evidence

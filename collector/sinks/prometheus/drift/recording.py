@@ -16,6 +16,7 @@ from typing import NamedTuple
 import structlog
 
 from pathgauge.collector.config.drifting import Drift as Options
+from pathgauge.collector.core.counters import Counter
 from pathgauge.collector.core.drift.drift import Drift, SeriesKey, with_adjusted_evidence
 from pathgauge.collector.core.drift.measure import Measure
 from pathgauge.collector.core.drift.policy import DriftPolicy
@@ -24,7 +25,7 @@ from pathgauge.collector.core.drift.tallies import Row as Change
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.evaluations.series import Series
-from pathgauge.collector.core.internal_telemetry import Counter, Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.drift.nearest_version import by_agent, nearest_version
 from pathgauge.collector.sinks.prometheus.judge_label import judge_value

@@ -12,10 +12,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from pathgauge.collector.core.counters import Counter
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.evaluations.label_values import label_value
 from pathgauge.collector.core.evaluations.series import Series
-from pathgauge.collector.core.internal_telemetry import Counter, Row
+from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traffic.counted import counts, tool_names
 from pathgauge.collector.core.traffic.drift import AgentKey, TrafficDrift, TrafficStatus
 from pathgauge.collector.sinks.prometheus.labels import OTHER

@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion
-from pathgauge.collector.core.internal_telemetry import Row
+from pathgauge.collector.core.stored_series import Row
 from support.drift_course import PASS, Draw, DriftCourse, Sender, passing
 from support.drift_learning import learned
 from support.sink_harness import Seconds
