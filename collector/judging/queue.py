@@ -9,29 +9,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import cast
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import structlog
 
 from pathgauge.collector.core.evaluations.evaluator import (
     OVERLOADED,
-    Criterion,
     Evaluation,
     EvaluationKey,
     Evaluator,
-    Result,
-    SessionResult,
-    failed,
     result_of,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
-from pathgauge.collector.core.references import Match, ReferenceSet
+from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.judging.judgment import ActiveJudges
 from pathgauge.collector.store.essential import EssentialThread
-from pathgauge.scorers.judge_protocol import Ask, Judge, asks_model
-from pathgauge.scorers.session_protocol import SessionJudge
-from pathgauge.scorers.types import Invocation, Score
+from pathgauge.scorers.judge_protocol import Ask
 
 _log = structlog.get_logger(__name__)
 
@@ -52,28 +46,6 @@ class Capacity:
     queue_bytes: int = MAX_QUEUE_BYTES
     deadline: float = 120.0
     """Time limit for one evaluation in seconds; a criterion that misses it has no score."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Active:
-    evaluator: Evaluator
-    references: ReferenceSet
-    shadow: str
-
-    def asked(self, pending: PendingJudgment) -> bool:
-        """Whether the result can be used: other judges in shadow would be paid for nothing."""
-        return not pending.in_shadow or pending.shadow_setup == self.shadow
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What is judged, and by which criteria."""
-
-    invocation: Invocation
-    match: Match
-    criteria: tuple[Criterion, ...]
-    session: SessionResult | None
-    """Set if a whole session is judged, for which the invocation stands."""
 
 
 class JudgeQueue:
@@ -97,7 +69,7 @@ class JudgeQueue:
         self._on_judged = on_judged
         self._close = close
         self._capacity = capacity
-        self._active = _Active(evaluator, references, shadow)
+        self._active = ActiveJudges(evaluator, references, shadow)
         self._waiting: OrderedDict[EvaluationKey, PendingJudgment] = OrderedDict()
         self._waiting_bytes = 0
         self._judging: dict[EvaluationKey, asyncio.Task[None]] = {}
@@ -129,7 +101,7 @@ class JudgeQueue:
 
     def configure(self, evaluator: Evaluator, references: ReferenceSet, shadow: str = "") -> None:
         """Apply other criteria and references to what is judged from now on."""
-        self._active = _Active(evaluator, references, shadow)
+        self._active = ActiveJudges(evaluator, references, shadow)
 
     def take(self, pending: PendingJudgment) -> None:
         """Judge an evaluation, instead of an earlier revision of it."""
@@ -223,91 +195,13 @@ class JudgeQueue:
             self._next()
 
     async def _judge_all(self, pending: PendingJudgment) -> None:
-        judged = self._read(pending)
+        judgment, deadline = self._active.judgment(pending), self._capacity.deadline
         results = await asyncio.gather(
-            *(self._result(criterion, judged) for criterion in judged.criteria)
+            *(judgment.result(one, self._ask, deadline) for one in judgment.criteria)
         )
-        self._finished(pending, judged, results)
-
-    async def _result(self, criterion: Criterion, judged: _Judged) -> Result:
-        try:
-            async with asyncio.timeout(self._capacity.deadline):
-                return result_of(criterion, await self._score(criterion, judged))
-        except TimeoutError:
-            text = f"not judged within {self._capacity.deadline:g} s"
-            return result_of(criterion, Score.not_evaluated("judge_timeout", text))
-        except BaseException as error:  # a judge is third-party code, like every scorer
-            if is_cancelled(error):
-                raise
-            return failed(criterion, error)
-
-    async def _score(self, criterion: Criterion, judged: _Judged) -> Score:
-        match = judged.match
-        if judged.session is None:
-            judge = cast(Judge, criterion.scorer)
-            return await judge.judge(judged.invocation, match.turn, self._ask)
-        of_session = cast(SessionJudge, criterion.scorer)
-        return await of_session.judge_session(judged.session.turns, match.reference, self._ask)
+        self._on_judged(pending, judgment.evaluation(pending, results))
 
     def _reject(self, pending: PendingJudgment) -> None:
-        judged = self._read(pending)
-        results = [result_of(criterion, OVERLOADED) for criterion in judged.criteria]
-        self._finished(pending, judged, results)
-
-    def _read(self, pending: PendingJudgment) -> _Judged:
-        active, invocation, session = self._active, pending.invocation(), pending.session()
-        turn = pending.turn
-        if turn is None and pending.in_shadow:
-            turn = invocation.turn  # the active references do not know the scenario
-        if session is not None:
-            match = active.references.match_session(invocation)
-        else:
-            match = active.references.match(invocation, turn)
-        criteria: tuple[Criterion, ...] = ()
-        if active.asked(pending):
-            criteria = active.evaluator.judges_for(match, session=session is not None)
-        return _Judged(invocation, match, criteria, session)
-
-    def _finished(
-        self, pending: PendingJudgment, judged: _Judged, results: Iterable[Result]
-    ) -> None:
-        evaluation = Evaluation(
-            judged.invocation,
-            judged.match,
-            tuple(results),
-            pending.closed_by,
-            pending.revision,
-            session=judged.session,
-        )
-        self._on_judged(pending, evaluation)
-
-
-def is_cancelled(error: BaseException) -> bool:
-    """Whether the current task caught `error` because it is to end. Whatever else a judge raises is
-    its own failure, also `SystemExit`, which would end the loop and all other tasks.
-    """
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-
-
-def without_judges(
-    pending: PendingJudgment, evaluator: Evaluator, references: ReferenceSet
-) -> Evaluation:
-    """The results of an evaluation that an earlier process left to judges, when this process has no
-    judges: all of them are "not evaluated".
-    """
-    invocation, session = pending.invocation(), pending.session()
-    if session is not None:
-        match = references.match_session(invocation)
-        evaluation = evaluator.evaluate_session(
-            invocation, match, session, revision=pending.revision
-        )
-    else:
-        evaluation = evaluator.evaluate(
-            invocation,
-            references.match(invocation, pending.turn),
-            closed_by=pending.closed_by,
-            revision=pending.revision,
-        )
-    judged = [result for result in evaluation.results if asks_model(result.criterion.scorer)]
-    return replace(evaluation, results=tuple(judged))
+        judgment = self._active.judgment(pending)
+        results = [result_of(criterion, OVERLOADED) for criterion in judgment.criteria]
+        self._on_judged(pending, judgment.evaluation(pending, results))

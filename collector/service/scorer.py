@@ -20,7 +20,7 @@ from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.sink import Sink
 from pathgauge.collector.core.traces.explain import Waiting
-from pathgauge.collector.judging.queue import without_judges
+from pathgauge.collector.judging.judgment import without_judges
 from pathgauge.collector.service.clock import RunningTime
 from pathgauge.collector.service.components import build_judging, build_pipeline, build_requests
 from pathgauge.collector.service.memory.plan import MemoryPlan

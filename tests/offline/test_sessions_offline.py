@@ -10,7 +10,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.invocations import DEFAULT_KEYS
 from pathgauge.collector.core.references import ReferenceSet
-from pathgauge.collector.judging.queue import without_judges
+from pathgauge.collector.judging.judgment import without_judges
 from pathgauge.collector.offline.gate import judge
 from pathgauge.collector.offline.replay import Replayed, replay_files
 from pathgauge.collector.offline.tables.scoring import JudgeAll

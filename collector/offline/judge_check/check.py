@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, failed, result_of
-from pathgauge.collector.judging.queue import is_cancelled
+from pathgauge.collector.judging.judgment import is_cancelled
 from pathgauge.collector.offline.judge_check.attempts import (
     RecordedAnswers,
     ReversedData,
