@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pathgauge.collector.config import Config
+from pathgauge.collector.service.engine import RELOADED
 from support.promtool import alert_rules, needs_promtool, rule_groups
 from support.repository import DOCS
 
@@ -18,6 +20,7 @@ ALERTS = {rule["alert"]: rule for rule in alert_rules()}
 SECTIONS = ["Impact", "Check first", "Causes and fixes", "Silencing"]
 QUERY = re.compile(r"^```promql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^pathgauge .+$|(?<=`)pathgauge [^`]+", re.MULTILINE)
+AMTOOL = re.compile(r"^amtool (?:.*\\\n)*.*$|(?<=`)amtool [^`]+", re.MULTILINE)
 READING = {"results", "explain", "verdict", "validate", "score", "judge"}
 NAME = re.compile(r"\b(?:\w+:)?pathgauge_\w+(?::\w+)?")
 
@@ -60,10 +63,25 @@ def test_a_command_says_which_collector_is_meant(page: Path) -> None:
     assert [one for one in commands if "--url" not in one and "--config" not in one] == []
 
 
+def test_a_command_says_which_alertmanager_is_meant() -> None:
+    """Only the package of Debian has a default."""
+    pages = [INDEX, *(page.read_text() for page in PAGES)]
+    commands = [command for page in pages for command in AMTOOL.findall(page)]
+    assert len(commands) == 2
+    assert [one for one in commands if "--alertmanager.url" not in one] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_runs_without_a_score_are_not_looked_for_among_failed_ones_only(page: Path) -> None:
     commands = COMMAND.findall(page.read_text())
     assert [one for one in commands if "--reason" in one and "--all" not in one] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_fix_asks_for_a_reload_only_where_a_reload_is_enough(page: Path) -> None:
+    rows = [row for row in page.read_text().splitlines() if row.startswith("|") and "reload" in row]
+    sections = {name for row in rows for name in re.findall(r"`(\w+)(?:\.[\w.]+)?`", row)}
+    assert sections & Config.model_fields.keys() - RELOADED == set()
 
 
 def test_the_pages_name_no_series_that_does_not_exist() -> None:
