@@ -23,7 +23,7 @@ from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.pipeline_events import Changes, StoredTrace, Withdrawn
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.traces import TraceSnapshot
-from pathgauge.collector.store import Delivery, Progress, journal, removal, retention
+from pathgauge.collector.store import Delivery, Progress, Selection, journal, removal, retention
 from pathgauge.collector.store.journal import Packer
 from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.retention import Retention
@@ -458,3 +458,19 @@ def test_usage_says_by_how_much_too_much_is_kept(live: Live) -> None:
     usage = replace(live().store.usage(), kept=HALF + 5)
     assert (usage.excess, usage.needs_commit) == (5, True)
     assert replace(usage, kept=HALF).needs_commit is False
+
+
+def test_the_write_ahead_log_stays_as_short_after_a_purge_as_before(live: Live) -> None:
+    """Purges let it grow, and its size counts as used."""
+    life = live()
+
+    def longest(begin: int) -> int:
+        lengths = []
+        for number in range(begin, begin + 50):
+            life.commit(evaluation(str(number)))
+            lengths.append(life.store.usage().write_ahead)
+        return max(lengths)
+
+    before = longest(0)
+    assert life.store.purge(Selection(trace_id=trace_id("0"))).unfinished is None
+    assert longest(50) <= before

@@ -45,7 +45,7 @@ class Checkpoints:
         self._log_path = folder / f"{files.DATABASE}-wal"
         self._state = folder / "lock"
         self._connection = connection
-        self._due, self._seen = self._length(), 0
+        self._retry, self._seen = 0, 0
         self._counter = wal.Counter(self._log_path)
         self._file = file
         self._begin()
@@ -58,9 +58,9 @@ class Checkpoints:
             self._lose(error)
             return
         if self._seen != (seen := self._counter.begun):
-            self._due, self._seen = self._length(), seen
-        if frames >= self._due:
-            self._due = frames + _MORE_FRAMES
+            self._retry, self._seen = 0, seen
+        if frames >= max(self._length(), self._retry):
+            self._retry = frames + _MORE_FRAMES
             if self.checkpoint() and not self.rare and frames > _LARGE * files.WAL_PAGES:
                 self._truncate()  # its size counts as used
 
