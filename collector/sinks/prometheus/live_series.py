@@ -35,6 +35,8 @@ class Place(NamedTuple):
     """Series of the windows."""
     version: str | None
     """Version of the windows; `None` if it is unknown."""
+    expected: Series | None = None
+    """Where else to show when it had a score: its scenario has no room, and is expected."""
 
 
 class LiveSeries:
@@ -59,6 +61,9 @@ class LiveSeries:
         self._last_seen = LastSeen(metrics, tenant)
         self._has_idle = False
         """Whether there are series that are kept only as the last ones of their scenario."""
+        self._without_room: set[Series] = set()
+        """Those that say only when an expected scenario had a score, see `_expected_without_room`.
+        """
         self._references: Mapping[str, Reference] = {}
         self._max_expected = limits.max_series_total
         self._tenants = limits.tenants
@@ -109,11 +114,14 @@ class LiveSeries:
         # Windows have no version: if only the version had no room, the window of the scenario is
         # still the right one.
         known = labels.series._replace(scenario=self.labels.scenario(series.scenario))
-        shown = known if known in self.last_scores else labels.series
+        has_window = known in self.last_scores and known not in self._without_room
+        shown = known if has_window else labels.series
+        self._without_room.discard(shown)
         if shown not in self.last_scores:
             self.last_scores[shown] = None
             self._changed.add(shown)
-        return Place(labels, shown, known_version(labels.agent_version))
+        expected = self._expected_without_room(known, shown)
+        return Place(labels, shown, known_version(labels.agent_version), expected)
 
     def admit(self, names: Labels, criteria: int, now: float) -> Labels:
         """The labels for names as senders gave them, under which so many criteria are counted."""
@@ -126,11 +134,31 @@ class LiveSeries:
         self._last_seen.see(labels, now, weight)
         return labels
 
-    def scored(self, series: Series, now: float) -> None:
-        """Record that a series had a score."""
+    def scored(self, place: Place, now: float) -> None:
+        """Record that an evaluation had a score."""
+        self._scored(place.series, now)
+        if place.expected is not None:
+            self._without_room.add(place.expected)
+            self._scored(place.expected, now)
+
+    def _scored(self, series: Series, now: float) -> None:
         self.last_scores[series] = now
         self._changed.add(series)
         self._last_seen.score(series, now)
+
+    def _expected_without_room(self, known: Series, shown: Series) -> Series | None:
+        """The series of the scenario alone, if it is shown as `__other__`: it would be taken for
+        silent otherwise.
+        """
+        if shown.scenario == known.scenario or not self._is_expected(known.scenario):
+            return None
+        alone = known._replace(agent=OTHER)
+        has_room = len(self._without_room) < self._max_expected
+        return alone if has_room or alone in self._without_room else None
+
+    def _is_expected(self, scenario: str) -> bool:
+        reference = self._references.get(scenario)
+        return reference is not None and reference.expected_interval is not None
 
     def _is_configured(self, tenant: str) -> bool:
         return not self._tenants or tenant in self._tenants or tenant == OTHER
@@ -140,6 +168,7 @@ class LiveSeries:
         kept = {labels.series for labels in live}
         idle = self._last_of_expected(kept)
         self._has_idle = bool(idle)
+        self._without_room = {series for series in idle if series.agent == OTHER}
         kept |= idle
         self._evaluation_metrics.keep(live)
         self._last_seen.keep(live, kept)
@@ -156,8 +185,7 @@ class LiveSeries:
         """
         newest: dict[tuple[str, str], tuple[float, Series]] = {}
         for series, last in self.last_scores.items():
-            reference = self._references.get(series.scenario)
-            if last is None or reference is None or reference.expected_interval is None:
+            if last is None or not self._is_expected(series.scenario):
                 continue
             key = series.tenant, series.scenario
             newest[key] = max(newest.get(key, (last, series)), (last, series))

@@ -385,7 +385,7 @@ class PrometheusSink:
     ) -> None:
         self._drift.record(active, place.series, place.version, now)
         if evaluation.scored:
-            self._series.scored(place.series, now)
+            self._series.scored(place, now)
 
     def _start_expected_series(self) -> None:
         """Drop the series of replaced judges; start those of all active criteria at 0."""

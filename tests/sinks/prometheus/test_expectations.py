@@ -95,6 +95,45 @@ def test_the_last_evaluation_of_an_expected_scenario_is_kept_without_its_agents(
     )
 
 
+def test_an_expected_scenario_without_room_is_not_taken_for_silent() -> None:
+    few = LabelLimits(max_series=1)
+    harness = DurableHarness(references=DAILY, limits=few, tenants=True)
+    for scenario in ("order", "refund"):
+        harness.now += 1
+        harness.publish(tenant="acme", scenario_id=scenario)
+    harness.commit()
+    times = {
+        ("acme", "planner", "order"): NOW + 1,
+        ("acme", "planner", "__other__"): NOW + 2,
+        ("acme", "__other__", "refund"): NOW + 2,
+    }
+    assert harness.series(LAST) == times
+    assert harness.series(INTERVAL) == {("acme", "refund"): DAY_S}
+    after = harness.restarted(references=DAILY, limits=few)
+    assert after.series(LAST) == times
+
+
+def test_only_so_many_expected_scenarios_without_room_are_shown_as_there_may_be_series() -> None:
+    every = [Reference(f"s{number}", (), expected_interval=DAY_S) for number in range(9)]
+    few = LabelLimits(max_series=1, max_series_total=4)
+    harness = DurableHarness(references=with_turns(*every), limits=few)
+    for number in range(9):
+        harness.publish(scenario_id=f"s{number}")
+    shown = [key for key in harness.series(LAST) if key[1] != "__other__"]
+    assert len(shown) == 4
+
+
+def test_the_time_without_an_agent_goes_when_the_scenario_has_room() -> None:
+    harness = DurableHarness(references=DAILY, limits=LabelLimits(max_series=1))
+    harness.publish(scenario_id="order")
+    harness.publish()
+    harness.now += DAY_S + SWEEP_S
+    harness.publish()
+    harness.now += SWEEP_S + 1
+    harness.publish()
+    assert harness.series(LAST) == {("planner", "refund"): harness.now}
+
+
 def test_nothing_is_expected_of_a_tenant_that_was_removed() -> None:
     """Otherwise an alert about its silence would never end."""
     both = LabelLimits(tenants=frozenset({"acme", "umbrella", "initech"}))
