@@ -79,17 +79,21 @@ class LabelRegistry:
         scenario = label_value(scenario)
         return scenario if not scenario or scenario in self._scenarios else OTHER
 
-    def admit(self, names: Labels, now: float, weight: int = 1) -> Labels:
-        """The labels for `names` as senders gave them: every part is known, empty, or `__other__`.
-
-        `weight` is the number of series of one metric.
-        """
-        labels = Labels(
+    def named(self, names: Labels) -> Labels:
+        """The labels for `names` as senders gave them, if there is room for them."""
+        return Labels(
             label_value(names.agent, MAX_NAME_BYTES),
             label_value(names.agent_version, MAX_NAME_BYTES),
             self.scenario(names.scenario),
             names.tenant,
         )
+
+    def admit(self, names: Labels, now: float, weight: int = 1) -> Labels:
+        """The labels for `names` as senders gave them: every part is known, empty, or `__other__`.
+
+        `weight` is the number of series of one metric.
+        """
+        labels = self.named(names)
         if labels.agent == OTHER and labels.agent_version:
             labels = labels._replace(agent_version=OTHER)
         exceeded: set[Limit] = set()

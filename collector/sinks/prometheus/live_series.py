@@ -111,9 +111,9 @@ class LiveSeries:
             series.agent, invocation.agent_version or "", series.scenario, invocation.tenant
         )
         labels = self.admit(names, criteria, now)
-        # Windows have no version: if only the version had no room, the window of the scenario is
-        # still the right one.
-        known = labels.series._replace(scenario=self.labels.scenario(series.scenario))
+        # Windows have no version: if the labels had no room because the version is new, the window
+        # of the scenario is still the right one.
+        known = self.labels.named(names).series._replace(tenant=self._tenant.of(names.tenant))
         has_window = known in self.last_scores and known not in self._without_room
         shown = known if has_window else labels.series
         self._without_room.discard(shown)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, product, starmap
 from typing import NamedTuple
 
-from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
+from pathgauge.collector.core.evaluations.label_values import label_value
 from pathgauge.collector.core.evaluations.recent import Recent
 from pathgauge.collector.core.evaluations.series import Series
 from pathgauge.collector.core.evaluations.window_refill import Refill, VersionMetric
@@ -112,12 +112,7 @@ class WindowRestore:
         return known_version(labels.agent_version) if labels in self._labels else None
 
     def _labels_of(self, tenant: str, agent: str, scenario: str, version: str = "") -> Labels:
-        return Labels(
-            label_value(agent, MAX_NAME_BYTES),
-            label_value(version, MAX_NAME_BYTES),
-            self._series.labels.scenario(scenario),
-            self._tenant.of(tenant),
-        )
+        return self._series.labels.named(Labels(agent, version, scenario, self._tenant.of(tenant)))
 
     def _expect(self, series: Series) -> None:
         scored: dict[bool, set[VersionMetric]] = {False: set(), True: set()}
@@ -132,9 +127,11 @@ class WindowRestore:
 
     def _counted_in(self, series: Series) -> Iterable[Labels]:
         """The labels under which the scores of a window are counted. Those of a version that had no
-        room have `__other__` in place of the scenario.
+        room have `__other__` in place of the scenario, or of the agent and the tenant, too.
         """
-        places = {series, series._replace(scenario=OTHER)}
+        without_scenario = series._replace(scenario=OTHER)
+        without_agent = without_scenario._replace(agent=OTHER)
+        places = {series, without_scenario, without_agent, Series(OTHER, OTHER, OTHER)}
         return chain.from_iterable(self._labels_in.get(place, ()) for place in places)
 
     def _judges_of(self, scenario: str) -> dict[str, _Judge]:

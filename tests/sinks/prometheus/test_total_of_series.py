@@ -292,6 +292,24 @@ def test_a_restart_keeps_the_same_series_and_the_same_bound() -> None:
     assert after.exposition() == before.exposition()
 
 
+def test_a_new_version_without_room_is_in_the_windows_of_its_scenarios() -> None:
+    """So alerts about the scores of known scenarios go on when a release comes."""
+    one_and_last_resort = 2 * (len(CRITERIA) + AGENT_VERSION_WEIGHT)
+    harness = durable(one_and_last_resort, numbered(1))
+    harness.publish(1.0, tenant="tenant 0", agent_version="v1")
+    harness.publish(0.0, tenant="tenant 0", agent_version="v2")
+    harness.commit()
+    shown = ("tenant 0", "planner", "refund", "answer")
+    assert harness.series("pathgauge_score_window_mean")[shown] == 0.5
+    assert {labels[:3] for labels in harness.series("pathgauge_score_count")} == {
+        ("tenant 0", "planner", "refund"),
+        (OTHER, OTHER, OTHER),
+    }
+    assert harness.series("pathgauge_score_window_mean") == harness.restarted().series(
+        "pathgauge_score_window_mean"
+    )
+
+
 def kept(harness: SinkHarness) -> set[tuple[str, ...]]:
     return {labels[:2] for labels in harness.series("pathgauge_score_count")}
 
