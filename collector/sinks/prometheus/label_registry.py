@@ -167,7 +167,7 @@ class LabelRegistry:
 
     def _make_room(self, labels: Labels, now: float, limit: Limit) -> bool:
         tenant = self._tenant(labels.tenant)
-        made = tenant.make_room(now, limit, labels.agent)
+        made = tenant.make_room_for(labels, now, limit)
         if made:
             self._account(labels.tenant, tenant)
             self._has_forgotten = True

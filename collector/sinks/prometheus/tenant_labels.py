@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import islice
 
@@ -15,6 +16,10 @@ from pathgauge.collector.sinks.prometheus.quota import Quota
 
 VERSION_IDLE_S = 600.0
 """A version that has been idle for so long gives way to a new one if there is no room."""
+SEARCH_S = 60.0
+"""Interval between searches for idle versions when an agent has no room for series: each takes time
+in proportion to the labels.
+"""
 
 
 class TenantLabels:
@@ -76,14 +81,33 @@ class TenantLabels:
         """Restore the order by time."""
         self._known.sort()
 
-    def make_room(self, now: float, limit: Limit | None = None, agent: str = "") -> bool:
-        """Forget idle labels, and idle versions if `limit` refused one of `agent`; `False` if there
-        are none.
+    def make_room(self, now: float) -> bool:
+        """Forget idle labels; `False` if there are none."""
+        return self._forget(self._known.idle(now - self._limits.idle_s))
+
+    def make_room_for(self, labels: Labels, now: float, limit: Limit) -> bool:
+        """Forget idle labels, and idle versions that give way to these labels, which `limit`
+        refused; `False` if there are none.
         """
         idle = self._known.idle(now - self._limits.idle_s)
         if limit == "versions":
-            full = len(self._versions.get(agent, ())) >= self._limits.max_versions
-            idle += self._idle_versions(now - VERSION_IDLE_S, agent if full else None)
+            full = len(self._versions.get(labels.agent, ())) >= self._limits.max_versions
+            idle += self._idle_versions(now - VERSION_IDLE_S, labels.agent if full else None)
+        elif limit != "agents" and now >= self._next_search.get(labels.agent, -math.inf):
+            idle += self._other_idle_versions(labels, now)
+        return self._forget(idle)
+
+    def _other_idle_versions(self, labels: Labels, now: float) -> list[Labels]:
+        """The labels of the agent's idle versions, without those of this one."""
+        if labels.agent not in self._versions:
+            return []
+        idle = self._idle_versions(now - VERSION_IDLE_S, labels.agent)
+        others = [one for one in idle if one.agent_version != labels.agent_version]
+        if not others:
+            self._next_search[labels.agent] = now + SEARCH_S
+        return others
+
+    def _forget(self, idle: list[Labels]) -> bool:
         if idle:
             for labels in idle:
                 self._known.discard(labels)
@@ -106,6 +130,8 @@ class TenantLabels:
     def _start_index(self) -> None:
         self._versions: dict[str, set[str]] = {}
         """The limited versions of each agent."""
+        self._next_search: dict[str, float] = {}
+        """When to look again for idle versions of an agent."""
         self._agent_versions: set[tuple[str, ...]] = set()
         """Agents with their versions, except for the last resort."""
         self._overflow = 0

@@ -147,6 +147,29 @@ def test_a_replaced_version_makes_room_for_series() -> None:
     assert labels.overflow.total() == 0
 
 
+def test_series_of_an_idle_version_give_way_to_those_of_a_new_one() -> None:
+    labels = registry(series=2)
+    for scenario in ("s1", "s2"):
+        labels.admit(names("a", "v1", scenario), 0)
+    other = Labels("a", "__other__", "__other__")
+    assert labels.admit(names("a", "v2", "s1"), VERSION_IDLE_S) == other
+    later = VERSION_IDLE_S + SWEEP_S
+    shown = [labels.admit(names("a", "v2", scenario), later) for scenario in ("s1", "s2")]
+    assert shown == [Labels("a", "v2", "s1"), Labels("a", "v2", "s2")]
+    assert set(labels) == {*shown, other}
+    assert labels.overflow.get("series") == 1
+
+
+def test_series_of_a_version_in_use_of_another_agent_or_of_the_same_version_stay() -> None:
+    labels = registry(series=4)
+    kept = [Labels("b", "v1", "s1"), Labels("a", "v1", "s1"), Labels("a", "v2", "s1")]
+    for one in kept:
+        labels.admit(one, 0)
+    kept.append(labels.admit(names("a", "v1", "s2"), VERSION_IDLE_S))
+    labels.admit(names("a", "v2", "s2"), VERSION_IDLE_S + 1)
+    assert set(labels) == {*kept, Labels("a", "__other__", "__other__")}
+
+
 def test_idle_names_are_searched_once_per_interval() -> None:
     labels = registry()
     labels.admit(names("a"), 0)
