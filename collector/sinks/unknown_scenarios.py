@@ -1,6 +1,7 @@
 """Reports scenario ids in the traffic that have no reference, with the known ids most like them.
 
-Each id is logged once. Counts are kept for the first `MAX_SCENARIOS` ids.
+Each id is logged once, and again if it was not sent between two reloads. Counts are kept for the
+first `MAX_SCENARIOS` ids.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class UnknownScenarios:
         self.configure(references)
 
     def configure(self, references: ReferenceSet) -> None:
-        """Apply other references. Ids that have none now either stay, with new counts."""
+        """Apply other references. Ids that have none now either stay, with new counts, if they were
+        sent since the references before: others would take their room for ever.
+        """
         ids = {reference.scenario_id for reference in references}
         with self._lock:
             self._known = ClosestIds(ids)
@@ -54,7 +57,7 @@ class UnknownScenarios:
             self._found = {
                 key: replace(one, closest=_of(one.closest, ids), invocations=0)
                 for key, one in self._found.items()
-                if one.scenario not in ids
+                if one.scenario not in ids and one.invocations
             }
 
     def snapshot(self) -> tuple[list[UnknownScenario], int]:

@@ -85,6 +85,21 @@ def test_other_references_make_ids_known_and_counts_begin_again(sink: UnknownSce
     assert sink.snapshot() == ([UnknownScenario("", "book_tripp", (), 0)], 0)
 
 
+def test_an_id_that_was_not_sent_between_two_reloads_makes_room_for_others(
+    sink: UnknownScenarios, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown_scenarios, "MAX_SCENARIOS", 2)
+    publish(sink, "a", "b", "c")
+    sink.configure(references("book_trip"))
+    publish(sink, "a")
+    sink.configure(references("book_trip"))
+    assert publish(sink, "c") == [line("c")]
+    assert sink.snapshot() == (
+        [UnknownScenario("", "c", (), 1), UnknownScenario("", "a", (), 0)],
+        0,
+    )
+
+
 def test_ids_and_their_length_are_bounded(
     sink: UnknownScenarios, monkeypatch: pytest.MonkeyPatch
 ) -> None:
