@@ -308,7 +308,7 @@ def encode_value(value: Any) -> AnyValue:
             return AnyValue(array_value=ArrayValue(values=[encode_value(item) for item in value]))
 
 
-ClosedBy = Literal["root_ended", "idle", "too_old", "too_big", "too_slow", "shutdown"]
+ClosedBy = Literal["root_ended", "idle", "too_old", "too_big", "too_slow", "purged", "shutdown"]
 """Why no more records of a trace are waited for. A closed set, because it is a metric label."""
 
 

@@ -237,6 +237,9 @@ class Assembler:
         for key in keys:
             trace = self._traces.get(key)
             if trace is not None:
+                if not trace.completed:
+                    self._count_completed(trace, "purged")
+                    self._telemetry.traces_skipped.add("purged")
                 self._drop(trace)
             self._forgotten.purge(key)
 

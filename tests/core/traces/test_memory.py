@@ -250,6 +250,18 @@ def test_late_records_are_reported_once_per_commit_and_not_for_purged_traces(
     assert (life.assembler.given_up(), life.assembler.given_up()) == ([] if purged else [key], [])
 
 
+def test_an_open_trace_that_is_purged_is_counted_as_skipped_and_one_that_was_read_is_not() -> None:
+    life = Life(BOUNDS, Journal())
+    life.feed(agent("read"), at=0)
+    life.expire(10)
+    life.feed(tool(trace="open"), at=11)
+    life.assembler.discard([("", trace_id(trace)) for trace in ("read", "open", "unknown")])
+    telemetry = life.telemetry
+    assert telemetry.traces_opened.total() == 2
+    assert telemetry.traces_completed.items() == [(("root_ended",), 1), (("purged",), 1)]
+    assert telemetry.traces_skipped.items() == [(("purged",), 1)]
+
+
 ARRIVALS = st.lists(
     st.tuples(
         st.sampled_from("abc"),
