@@ -353,6 +353,28 @@ def test_the_coverage_of_each_metric_of_an_agent_is_compared(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.parametrize(
+    ("alert", "reason"),
+    [
+        ("PathgaugeJudgeErrors", "judge_unavailable"),
+        ("PathgaugeJudgeBudgetUsedUp", "budget"),
+    ],
+)
+@pytest.mark.parametrize(("outage", "fires"), [(5, False), (20, True)])
+def test_a_judge_that_gives_verdicts_again_before_the_alert_raises_none(
+    outage: int, fires: bool, alert: str, reason: str, tmp_path: Path
+) -> None:
+    """What it left out stays in the range of the rule for half an hour."""
+    course = Course(calm=60, blip=0, gap=0, bad=outage, good=60)
+    series = {**judged(course, 4, 0), **not_evaluated(reason, 0, 4, course, "quality")}
+    test = {
+        "interval": "1m",
+        "input_series": written(series),
+        "promql_expr_test": [fired(alert, course.end, course.end)],
+    }
+    assert (run(tmp_path, rules_for(alert), test) != "SUCCESS") is fires
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "alert",
