@@ -210,6 +210,35 @@ def test_what_is_removed_is_counted_by_reason_and_only_if_it_was(
     assert life.store.usage().results_removed == {"age": 3, "space": 0}
 
 
+def test_a_full_disk_is_not_called_writable_when_results_are_stored_in_the_reserve(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = live()
+    monkeypatch.setattr(retention, "CLEAN_S", 0.0)
+    drop = removal.drop_trace_states
+
+    class Full(sqlite3.OperationalError):
+        sqlite_errorcode = sqlite3.SQLITE_FULL
+
+    def fail_while_there_is_a_reserve(connection: sqlite3.Connection, *limits: int) -> int:
+        if (life.folder / "reserve").exists():
+            raise Full("database or disk is full")
+        return drop(connection, *limits)
+
+    monkeypatch.setattr(removal, "drop_trace_states", fail_while_there_is_a_reserve)
+    monkeypatch.setattr(files, "free_bytes", lambda _: 0)
+    with capture_logs() as logs:
+        life.commit(evaluation("in the reserve"))
+    assert life.store.usage().state == "full"
+    assert [line["event"] for line in logs] == [
+        "the store cannot be written to; senders are told to retry"
+    ]
+    with capture_logs() as logs:
+        life.commit()
+    assert life.store.usage().state == "ok"
+    assert [line["event"] for line in logs] == ["the store accepts requests again"]
+
+
 def test_superseded_revisions_of_an_earlier_version_go_before_anything_else(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:

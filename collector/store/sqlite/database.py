@@ -96,8 +96,16 @@ class Database:
         os.close(self._held[1])
         self._held = None
 
-    def transact(self, kind: Transaction, work: Callable[[sqlite3.Connection], None]) -> bool:
-        """Run `work` in a transaction; `False` if it was not committed."""
+    def transact(
+        self,
+        kind: Transaction,
+        work: Callable[[sqlite3.Connection], None],
+        *,
+        in_reserve: bool = False,
+    ) -> bool:
+        """Run `work` in a transaction; `False` if it was not committed. `in_reserve`: the space of
+        the reserve was released for it, so the disk stays full.
+        """
         began = time.monotonic()
         try:
             self.connection.execute("BEGIN IMMEDIATE")
@@ -112,7 +120,7 @@ class Database:
             raise
         self.checkpoints.committed()
         self._on_commit(kind, time.monotonic() - began)
-        if self.state != "ok":
+        if self.state != "ok" and not in_reserve:
             _log.info("the store accepts requests again")
             self.state = "ok"
         return True

@@ -275,8 +275,7 @@ class SqliteStore:
 
         done = self._database.transact("results", work)
         if not done and self._database.state == "full" and files.give_up_reserve(self._folder):
-            done = self._database.transact("results", work)
-            self._database.state = "full"
+            done = self._database.transact("results", work, in_reserve=True)
         if done:
             self._space.release(released)
         self._space.measure(now=done and self._cleaning.committed(removed))
