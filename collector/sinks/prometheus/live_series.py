@@ -114,8 +114,7 @@ class LiveSeries:
         # Windows have no version: if the labels had no room because the version is new, the window
         # of the scenario is still the right one.
         known = self.labels.named(names).series._replace(tenant=self._tenant.of(names.tenant))
-        has_window = known in self.last_scores and known not in self._without_room
-        shown = known if has_window else labels.series
+        shown = known if self.has_windows(known) else labels.series
         self._without_room.discard(shown)
         if shown not in self.last_scores:
             self.last_scores[shown] = None
@@ -133,6 +132,10 @@ class LiveSeries:
         labels = self.labels.admit(names, now, weight)
         self._last_seen.see(labels, now, weight)
         return labels
+
+    def has_windows(self, series: Series) -> bool:
+        """Whether scores of a series are shown, not only when it had the last one."""
+        return series in self.last_scores and series not in self._without_room
 
     def scored(self, place: Place, now: float) -> None:
         """Record that an evaluation had a score."""

@@ -102,7 +102,7 @@ class WindowRestore:
         first = self._labels_of(tenant, agent, scenario).series
         places = product((first.agent, OTHER), (first.scenario, OTHER), (first.tenant,))
         for series in (*starmap(Series, places), Series(OTHER, OTHER, OTHER)):
-            if series in self._series.last_scores:
+            if self._series.has_windows(series):
                 self._expect(series)
                 return series
         return None

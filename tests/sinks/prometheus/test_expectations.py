@@ -113,6 +113,19 @@ def test_an_expected_scenario_without_room_is_not_taken_for_silent() -> None:
     assert after.series(LAST) == times
 
 
+def test_the_scores_of_unknown_agents_are_in_the_same_window_after_a_restart() -> None:
+    few = LabelLimits(max_agents=1, max_series=1)
+    harness = DurableHarness(references=DAILY, limits=few)
+    harness.publish(scenario_id="order")
+    harness.publish()
+    harness.publish(0.0, agent="unknown")
+    harness.commit()
+    after = harness.restarted(references=DAILY, limits=few)
+    windows = "pathgauge_score_window_mean"
+    assert after.series(windows) == harness.series(windows)
+    assert ("__other__", "refund", "answer") not in harness.series(windows)
+
+
 def test_only_so_many_expected_scenarios_without_room_are_shown_as_there_may_be_series() -> None:
     every = [Reference(f"s{number}", (), expected_interval=DAY_S) for number in range(9)]
     few = LabelLimits(max_series=1, max_series_total=4)
