@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
 from typing import Any, NamedTuple
 
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPaths, first_or_empty
@@ -15,6 +16,7 @@ from pathgauge.collector.core.invocations.errors import error_of
 from pathgauge.collector.core.invocations.messages.message import (
     Message,
     answer,
+    is_of_user,
     last_answer,
     last_user_text,
 )
@@ -70,7 +72,7 @@ class Dialogue:
         for node in _down_to_first(agent, steps):
             shown = self.input_of(node)
             text = last_user_text(shown) or self._asked_in_step(node)
-            if text and not _ends_before_turn(shown, steps):
+            if text and not (_ends_before_turn(shown, steps) or _is_of_turn_before(text, steps)):
                 return text
         if steps:
             return last_user_text(steps[0].content.turn)
@@ -182,6 +184,19 @@ def _ends_before_turn(shown: Sequence[Message], steps: Sequence[Step]) -> bool:
         return False
     prompt = steps[0].content.input
     return any(message.role == "assistant" and message.text == text for message in prompt)
+
+
+def _is_of_turn_before(text: str, steps: Sequence[Step]) -> bool:
+    """Whether an agent states what the user said in an earlier turn: in its first prompt, an answer
+    and another text of the user follow.
+    """
+    if not steps or last_user_text(steps[0].content.turn) in (text, None):
+        return False
+    *before, _ = filter(is_of_user, steps[0].content.input)
+    if text not in (message.text for message in before):
+        return False
+    later = dropwhile(lambda message: message.text != text, steps[0].content.input)
+    return any(last_answer([message]) for message in later)
 
 
 def _link(steps: Sequence[Step]) -> None:

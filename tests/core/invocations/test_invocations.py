@@ -775,3 +775,27 @@ def test_results_that_are_shown_by_name_alone_answer_calls_of_that_name_in_their
         ({"city": "Rome"}, {"t": 30}),
         ({"city": "Oslo"}, {"t": 3}),
     ]
+
+
+def told(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+@pytest.mark.parametrize(
+    ("later", "asked"),
+    [
+        ((told("assistant", "On its way."), told("user", "And A-2?")), "And A-2?"),
+        ((told("user", "Today is Monday."),), "Where is A-1?"),
+        ((told("assistant", "On its way."),), "Where is A-1?"),
+        ((asking(("look", {})), told("user", "Go on.")), "Where is A-1?"),
+    ],
+    ids=["a later turn", "a remark", "an answer", "a call"],
+)
+def test_an_agent_that_states_the_question_of_an_earlier_turn_was_asked_that_of_the_last(
+    later: tuple[Any, ...], asked: str
+) -> None:
+    first = told("user", "Where is A-1?")
+    stated = {"gen_ai.input.messages": json.dumps([first])}
+    prompt = {"gen_ai.input.messages": json.dumps([first, *later])}
+    [read] = of(agent(more=stated), chat("m", 1, more=prompt))
+    assert read.user_input == asked
