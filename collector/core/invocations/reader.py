@@ -299,7 +299,21 @@ class _Reader:
         nodes = self._answering_agents()[::-1]
         if not nodes:
             nodes = [self.group.entry, *(step.node for step in self.top_steps[-1:])]
-        return next((node for node in nodes if error_of(node) is not None), None)
+        return next((node for node in nodes if self._has_failed(node)), None)
+
+    def _has_failed(self, node: Node) -> bool:
+        """Whether a node failed. Some workflows have the first error in their trace, although the
+        agent went on after it.
+        """
+        error = error_of(node)
+        if error is None or node.kind != "workflow":
+            return error is not None
+        below = [*self.tools, *(step.node for step in self.steps)]
+        return not any(
+            one.agent not in (node, None) and error_of(one.agent) is None
+            for one in below
+            if error_of(one) == error
+        )
 
     def _unanswered_model_call(self, final_response: str | None) -> Node | None:
         """The last model call, if it failed and there is no answer. Some frameworks report success

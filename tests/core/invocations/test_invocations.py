@@ -27,6 +27,7 @@ def agent(
     parent: str | None = None,
     start: float = 0,
     end: float = 10,
+    error: str | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> Span:
     return span(
@@ -36,6 +37,7 @@ def agent(
         parent=parent,
         start=start,
         end=end,
+        error=error,
     )
 
 
@@ -799,3 +801,13 @@ def test_an_agent_that_states_the_question_of_an_earlier_turn_was_asked_that_of_
     prompt = {"gen_ai.input.messages": json.dumps([first, *later])}
     [read] = of(agent(more=stated), chat("m", 1, more=prompt))
     assert read.user_input == asked
+
+
+@pytest.mark.parametrize("has_failed", [False, True])
+def test_a_workflow_with_the_error_of_a_tool_failed_only_with_the_agent(has_failed: bool) -> None:
+    operation = {"gen_ai.operation.name": "invoke_workflow"}
+    workflow = span("w", "invoke_workflow w", operation, end=10, error="No connection.")
+    failed = tool("t", "look", 1, error="No connection.")
+    below = agent(parent="w", error="It broke." if has_failed else None)
+    [read] = of(workflow, below, failed)
+    assert read.error is has_failed
