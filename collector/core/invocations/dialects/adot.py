@@ -63,8 +63,14 @@ def _moved(logs: Iterable[LogRecord], role: str) -> Iterator[Message]:
         )
         if role == "assistant":
             entries = entries[-1:]  # The raw output comes first, the messages in it last.
+            entries = [entry for entry in entries if not _is_of_prompt(entry["content"])]
         for entry in entries:
             yield from _messages_of(entry, as_id(entry.get("role")) or role)
+
+
+def _is_of_prompt(content: Any) -> bool:
+    """Whether an entry was an event with an earlier answer, and not one with a choice."""
+    return isinstance(content, dict) and "content" in content and "message" not in content
 
 
 def _has_text(entry: Any) -> bool:

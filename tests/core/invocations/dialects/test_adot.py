@@ -175,3 +175,14 @@ def test_other_log_records_hold_no_messages() -> None:
     body = {"output": {"messages": [{"role": "assistant", "content": "answer"}]}}
     other = log("something else", body=body, span="m", scope=SCOPE)
     assert of(agent(), model("m", 1), other, log("", body=body, span="m"))[0].final_response is None
+
+
+def test_calls_of_earlier_answers_in_a_prompt_are_not_made_again_by_a_call_that_failed() -> None:
+    use = json.dumps([{"toolUse": {"toolUseId": "c1", "name": "look", "input": {}}}])
+    said = {"message": use, "finish_reason": "tool_use"}
+    logs = (
+        moved("m1", output=[("assistant", said)]),
+        moved("m2", output=[("assistant", {"content": use})]),
+    )
+    [one] = of(agent(), model("m1", 1), model("m2", 3), *logs)
+    assert [call.id for call in one.tool_calls] == ["c1"]
