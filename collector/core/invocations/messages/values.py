@@ -26,6 +26,7 @@ PLACEHOLDERS = frozenset(
         "N/A",
         "__REDACTED__",
         "[REDACTED]",
+        "[redacted]",
         "<REDACTED>",
         "redacted-by-litellm",
     }
@@ -45,7 +46,7 @@ EMPTY: tuple[Any, ...] = ("", '""', "[]", [])
 """An output that is recorded and has no content."""
 
 _REDACTED = frozenset(
-    {"__REDACTED__", "[REDACTED]", "<REDACTED>", "<elided>", "redacted-by-litellm"}
+    {"__REDACTED__", "[REDACTED]", "[redacted]", "<REDACTED>", "<elided>", "redacted-by-litellm"}
 )
 _MAX_DEPTH = 3
 _MAX_COUNT = 2**53
@@ -89,6 +90,8 @@ def _decode_text(text: str, depth: int) -> Content:
         if error.pos >= len(text):
             return Content(truncated=True)
         return _decode_repr(text)
+    if isinstance(value, str) and value in _REDACTED:
+        return Content(redacted=True)
     if isinstance(value, str) and depth < _MAX_DEPTH:
         return _decode_text(value, depth + 1)
     return Content(text if is_deeper(text, value, MAX_LEVELS) else value)

@@ -2,8 +2,9 @@
 
 Several instrumentations write the same objects, so that they are recognised by their format in
 every trace: the tool message of LangChain and the `FunctionExecutionResult` of Agno as `str()`
-gives them, AG2's pair of whether a tool succeeded and the message about it, and the response of
-AgentScope. Of a text that is such an object but cannot be read, the result is unknown.
+gives them, the parts of that message in an object, AG2's pair of whether a tool succeeded and the
+message about it, and the response of AgentScope. Of a text that is such an object but cannot be
+read, the result is unknown.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ def written_result(value: Any) -> Result | None:
             return Result(decoded(content), None if succeeded else as_text(content))
         case {"content": [*blocks], "state": str() as state, "metadata": _, "id": _}:
             return _of_blocks(blocks, state)
+        case {"name": _, "tool_call_id": _, "content": content, **others} if not others:
+            return Result(decoded(content))
         case {"tool_messages": [str() as message, *_]} if is_written_object(message):
             return Result()  # a round of calls: the messages tell which result is whose
     return None

@@ -101,6 +101,8 @@ def test_arguments_of_a_callable(recorded: Any, bare: Any) -> None:
             {"content": "sunny", "type": "tool", "name": "weather", "tool_call_id": "c"},
             Result("sunny"),
         ),
+        ({"content": ORDER, "name": "look", "tool_call_id": "c"}, Result(ORDER)),
+        ({"content": "[redacted]", "name": "look", "tool_call_id": "c"}, Result()),
         (
             {"messages": [{"type": "tool", "data": {"content": "sunny", "tool_call_id": "c"}}]},
             Result("sunny"),

@@ -42,6 +42,8 @@ from pathgauge.collector.core.invocations.messages.values import Content, as_int
         ("[Note] Closed on Sunday.", Content("[Note] Closed on Sunday.")),
         ("<elided>", Content(redacted=True)),
         ("__REDACTED__", Content(redacted=True)),
+        ("[redacted]", Content(redacted=True)),
+        ('"[redacted]"', Content(redacted=True)),
         ("<not specified>", Content()),
         (None, Content()),
         (0, Content(0)),
