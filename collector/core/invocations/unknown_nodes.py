@@ -50,6 +50,7 @@ def settle_unknown(nodes: Sequence[Node], fallback: Dialect) -> None:
     guessed = [node for node in nodes if node.dialects and node.dialects[0] is fallback]
     promote_teams(nodes)
     _leave_out_ambiguous_tools(guessed)
+    _leave_out_steps_beside_calls(nodes, fallback)
     inside: dict[int, set[str]] = {}
     for node in nodes:
         if node.kind in ("model", "tool"):
@@ -82,6 +83,22 @@ def _leave_out_ambiguous_tools(guessed: Sequence[Node]) -> None:
         last[node.name] = node
     for node in untold:
         node.kind = node.classified
+
+
+def _leave_out_steps_beside_calls(nodes: Sequence[Node], fallback: Dialect) -> None:
+    """Leave out steps with nothing inside them that are beside calls: what happened in them is
+    there, and none of them is a run.
+    """
+    beside, around = set(), set()
+    for node in nodes:
+        around.add(id(node.parent))
+        if node.kind in ("model", "tool"):
+            beside.add(id(node.parent))
+    beside.discard(id(None))
+    for node in nodes:
+        is_empty_step = node.kind == "chain" and id(node) not in around
+        if is_empty_step and id(node.parent) in beside and fallback in node.dialects:
+            node.classified = node.kind = "other"
 
 
 def promote_teams(nodes: Sequence[Node], *, by_name: bool = False) -> None:

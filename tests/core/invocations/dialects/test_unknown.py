@@ -292,3 +292,11 @@ def test_without_the_name_of_the_first_agent_that_of_a_later_one_is_not_taken() 
         step("desk", "pipeline", 3, kind="agent", agent_name="desk", output="In Paris."),
     ]
     assert only(spans).agent is None
+
+
+def test_steps_that_are_written_beside_what_happened_in_them_are_no_runs() -> None:
+    said: dict[str, Any] = {"kind": "chain", "agent_name": "support"}
+    steps = [step(f"graph.chain {name}", "run", **said) for name in ("graph", "model")]
+    spans = [step("run", route="/ask"), *steps, *run(arguments={"id": 42}, result="Paris")[1:]]
+    found = only(spans)
+    assert (found.user_input, len(found.model_calls)) == ("Where is order 42?", 2)
