@@ -154,7 +154,7 @@ def read_part(part: Any) -> str | AskedCall | Response | None:
     if kind == "text":
         text = part.get("content", part.get("text"))
         if isinstance(text, str):
-            return None if text in UNWRITTEN else text
+            return None if text in UNWRITTEN else _without_blocks(text)
     if not isinstance(kind, str | None):
         return None
     if kind in _CALL_TYPES:
@@ -164,6 +164,14 @@ def read_part(part: Any) -> str | AskedCall | Response | None:
     if kind in _TEXT_TYPES:
         return _untyped(part)
     return None
+
+
+def _without_blocks(text: str) -> str:
+    """The text of content blocks that were written as a Python `repr`; other text unchanged."""
+    blocks = _blocks(text) if text.startswith("[{'") else None
+    if not isinstance(blocks, list):
+        return text
+    return "".join(filter(None, (one for one in map(read_part, blocks) if isinstance(one, str))))
 
 
 def is_reasoning(part: Any) -> bool:

@@ -38,6 +38,17 @@ SHOWN = Message("tool", responses=(Response({"ok": True}, None, "c1"),))
             },
             Message("user", "a\nb"),
         ),
+        (
+            {
+                "role": "user",
+                "parts": [{"type": "text", "content": "[{'type': 'text', 'text': ''}]"}],
+            },
+            Message("user", ""),
+        ),
+        (
+            {"role": "user", "parts": [{"type": "text", "content": "[{'id': 7}]"}]},
+            Message("user", "[{'id': 7}]"),
+        ),
         ({"role": "user", "content": "hi"}, Message("user", "hi")),
         ({"role": "user", "content": '{"order": 7}'}, Message("user", '{"order": 7}')),
         ({"role": "user", "content": [{"type": "text", "text": "hi"}]}, Message("user", "hi")),
