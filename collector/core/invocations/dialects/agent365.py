@@ -18,6 +18,8 @@ from pathgauge.collector.core.otlp.spans import Span
 _SCOPES = ("Agent365Sdk", "microsoft_agents_a365.")
 
 _OPERATION = "gen_ai.operation.name"
+_MODELS = ("Chat", "TextCompletion", "GenerateContent")
+"""Operations as the SDK for JavaScript writes them."""
 _AGENT, _HANDOFF = "invoke_agent ", "handoff to "
 _DEFINITIONS = ("gen_ai.tool.call.arguments.", "gen_ai.choice.")
 """How the keys begin under which model calls have the definitions of tools."""
@@ -33,6 +35,8 @@ def kind(span: Span) -> Kind | None:
     operation = span.attributes.get(_OPERATION)
     if operation == "execute_tool" and span.name.startswith(_HANDOFF):
         return "handoff"
+    if operation in _MODELS:
+        return "model"
     return "chain" if operation in (None, "chain") else None
 
 
