@@ -63,8 +63,10 @@ PLACEHOLDERS = frozenset(
         "N/A",
         "__REDACTED__",
         "[REDACTED]",
+        "[redacted]",
         "<REDACTED>",
         "redacted-by-litellm",
+        "unknown_model",
     }
 )
 """Texts that instrumentations write for content that was not captured. pathgauge does not accept
