@@ -38,6 +38,7 @@ READ = (
     "SELECT coalesce(sum(read::bigint), 0)"
     " FROM partitions CROSS JOIN LATERAL jsonb_each_text(offsets) AS topic (name, read)"
 )
+"""How many records of Kafka the scorers have processed and committed."""
 WAITING = "SELECT (SELECT count(*) FROM forwarded) + (SELECT count(*) FROM awaited)"
 PUBLICATIONS = "SELECT count(*) FROM publications"
 
