@@ -66,7 +66,6 @@ PLACEHOLDERS = frozenset(
         "[redacted]",
         "<REDACTED>",
         "redacted-by-litellm",
-        "unknown_model",
     }
 )
 """Texts that instrumentations write for content that was not captured. pathgauge does not accept

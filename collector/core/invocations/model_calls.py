@@ -13,8 +13,10 @@ from pathgauge.scorers.types import ModelCall
 MAX_TEXT = 4_000
 """Characters of what a model said in one call; the rest is cut off."""
 
-_NO_MODELS = ("none", "unknown")
-"""Micrometer and OpenInference for Java write these for a missing value."""
+_NO_MODELS = ("none", "unknown", "unknown_model")
+"""Micrometer, OpenInference for Java and Splunk's instrumentations write these for a missing
+value.
+"""
 
 
 def model_call(step: Step, *, with_text: bool) -> ModelCall:

@@ -29,7 +29,6 @@ PLACEHOLDERS = frozenset(
         "[redacted]",
         "<REDACTED>",
         "redacted-by-litellm",
-        "unknown_model",
     }
 )
 """What instrumentations write if content was not captured."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -32,3 +33,14 @@ def test_a_model_call_without_a_reply_has_failed(model: str, *, has_failed: bool
     [run] = read(Trace("", trace_id("trace"), spans))
     assert (run.error, "unknown_dialect" in run.flags) == (has_failed, False)
     assert run.model == (None if has_failed else "gpt")
+
+
+def test_what_stands_for_a_missing_model_may_be_an_answer() -> None:
+    answer = [{"role": "assistant", "parts": [{"type": "text", "content": "unknown_model"}]}]
+    called = chat(**{"gen_ai.request.model": "gpt", "gen_ai.output.messages": json.dumps(answer)})
+    spans = (
+        span("a", "invoke_agent desk", AGENT, end=10),
+        span("m", "chat gpt", called, parent="a", start=2, end=8),
+    )
+    [run] = read(Trace("", trace_id("trace"), spans))
+    assert run.final_response == "unknown_model"
