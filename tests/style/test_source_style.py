@@ -24,6 +24,7 @@ PLURAL = re.compile(
 )
 UNAFFECTED = re.compile(r"\b(?:of|than|most|least|newest|oldest|first|last) $")
 """`1 of 1 runs` is how a share is written."""
+POSSESSIVE_GROUP = re.compile(r"(?<![\\(])\)(?:[*+?]|\{[\d,]+\})\+")
 
 
 def complex_functions(source: str) -> Iterator[str]:
@@ -53,6 +54,18 @@ def plurals_of_any_count(source: str) -> Iterator[str]:
                 yield f"{ast.unparse(value.value)}{texts[place + 2]}"
 
 
+def possessive_groups(source: str) -> Iterator[int]:
+    """Lines of patterns that repeat a group possessively, as in `(?:a|bc)*+`. Python before 3.11.5
+    matches them wrongly: write `(?>(?:a|bc)*)`.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str | bytes):
+            continue
+        text = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+        if POSSESSIVE_GROUP.search(text):
+            yield node.lineno
+
+
 def _text(part: ast.expr) -> str:
     return str(part.value) if isinstance(part, ast.Constant) else ""
 
@@ -80,9 +93,14 @@ def test_a_count_has_the_right_form_of_its_noun() -> None:
     assert findings(plurals_of_any_count, "collector", "scorers") == {}
 
 
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    assert findings(possessive_groups, "collector", "scorers") == {}
+
+
 def test_the_limits_find_what_they_forbid() -> None:
     branches = "\n".join(f"    if x == {n}: return {n}" for n in range(MAX_COMPLEXITY))
     assert list(complex_functions(f"def f(x):\n{branches}\n")) == [f"f: {MAX_COMPLEXITY + 1}"]
     assert list(nested_conditionals("a = 1\nb = 2 if a else (3 if b else 4)\n")) == [2]
+    assert list(possessive_groups("a = r'(?:a|bc)*+'\nb = rb'(a){2,3}+'\nc = r'\\)*+'")) == [1, 2]
     messages = "f'{n} runs of {m} spans'; f'{MAX_N} runs'; f'{n} of {m} runs'; f'{len(n)} new runs'"
     assert list(plurals_of_any_count(messages)) == ["n runs of ", "len(n) new runs"]

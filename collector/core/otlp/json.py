@@ -41,9 +41,9 @@ _NOT_AN_ID = b64encode(b"\0").decode()
 """Replaces an id that is not hexadecimal. Its invalid length makes the id check reject it, as it
 does for protobuf.
 """
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[,\[{]', re.DOTALL)
-"""A string, a comma or an opening bracket: every value but the first follows one of the latter. The
-quantifiers are possessive, so that an unterminated string costs linear time.
+_TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?+|[,\[{]', re.DOTALL)
+"""A string, a comma or an opening bracket: every value but the first follows one of the latter. No
+quantifier gives anything back, so that an unterminated string costs linear time.
 """
 
 

@@ -15,7 +15,7 @@ MAX_GROWTH = 16
 """Bound on the length of encoded text, as a multiple of the original: encoding may use longer
 escapes, and each level doubles them.
 """
-_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_LITERAL = re.compile(r'"(?>(?:[^"\\]++|\\.)*)"?', re.DOTALL)
 _MAX_LITERALS = 8
 """Bound on nested JSON strings: each level is searched again and doubles the escapes."""
 

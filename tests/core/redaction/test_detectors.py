@@ -45,6 +45,7 @@ def masked(text: str) -> str | None:
         ("0049 30 1234567", "[phone]"),
         ("030 1234567", "[phone]"),
         ("0171/1234567", "[phone]"),
+        ("Tel 030 123 456 please", "Tel [phone] please"),
         ("06 12 34 56 78", "[phone]"),
         ("020 7946 0958", "[phone]"),
         ("tel:+33-6-12-34-56-78", "tel:[phone]"),

@@ -18,27 +18,27 @@ numbers of this length have fewer decimal digits.
 _SPACE = r"[ \t\n\r\f]*+"
 _PREFIX = r"(?:[bB][rR]?|[rR][bB]?|[uU])?"
 _QUOTED = (
-    r"(?:'''(?:[^'\\]|\\.|'(?!''))*+'''"
-    r'|"""(?:[^"\\]|\\.|"(?!""))*+"""'
-    r"|'(?!'')(?:[^'\\\n\r]|\\.)*+'"
-    r'|"(?!"")(?:[^"\\\n\r]|\\.)*+")'
+    r"(?:'''(?>(?:[^'\\]++|\\.|'(?!''))*)'''"
+    r'|"""(?>(?:[^"\\]++|\\.|"(?!""))*)"""'
+    r"|'(?!'')(?>(?:[^'\\\n\r]++|\\.)*)'"
+    r'|"(?!"")(?>(?:[^"\\\n\r]++|\\.)*)")'
 )
-_DIGITS = r"[0-9](?:_?[0-9])*+"
+_DIGITS = r"[0-9](?>(?:_?[0-9])*)"
 _NUMBER = (
     r"[+-]?[ \t]*+"
-    r"(?:0[xX](?:_?[0-9a-fA-F])++|0[oO](?:_?[0-7])++|0[bB](?:_?[01])++"
-    rf"|(?:{_DIGITS}\.?(?:{_DIGITS})?+|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?+)(?!\w)"
+    r"(?:0[xX](?>(?:_?[0-9a-fA-F])+)|0[oO](?>(?:_?[0-7])+)|0[bB](?>(?:_?[01])+)"
+    rf"|(?:{_DIGITS}\.?(?>(?:{_DIGITS})?)|\.{_DIGITS})(?>(?:[eE][+-]?{_DIGITS})?))(?!\w)"
 )
 _OPAQUE = r"[^<>:\n'\"]{1,300}+"
 """What an object writes between angle brackets if it shows no value: `function f at 0x7f`."""
 
 _TOKEN = re.compile(
     rf"{_SPACE}(?:"
-    rf"(?P<string>{_PREFIX}{_QUOTED}(?:{_SPACE}{_PREFIX}{_QUOTED})*+)"
+    rf"(?P<string>{_PREFIX}{_QUOTED}(?>(?:{_SPACE}{_PREFIX}{_QUOTED})*))"
     rf"|(?P<number>{_NUMBER})"
-    r"|(?P<name>[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+)"
-    r"|(?P<enum><[^\W\d]\w*+(?:\.[^\W\d]\w*+)++:)"
-    rf"|(?P<opaque><class '[^'<>\n]{{1,300}}+'>|<(?:{_OPAQUE}|<{_OPAQUE}>)++>)"
+    r"|(?P<name>[^\W\d]\w*+(?>(?:\.[^\W\d]\w*+)*))"
+    r"|(?P<enum><[^\W\d]\w*+(?>(?:\.[^\W\d]\w*+)+):)"
+    rf"|(?P<opaque><class '[^'<>\n]{{1,300}}+'>|<(?>(?:{_OPAQUE}|<{_OPAQUE}>)+)>)"
     r"|(?P<opening>[\[({])|(?P<closing>[\])}>])|(?P<comma>,)|(?P<colon>:)|(?P<equals>=)"
     r"|(?P<ellipsis>\.\.\.)|(?P<end>\Z))",
     re.DOTALL,

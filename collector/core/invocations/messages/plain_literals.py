@@ -23,7 +23,7 @@ from pathgauge.collector.core.invocations.messages.nesting import is_deeper
 
 _TOKEN = re.compile(
     r"(?P<plain>'[^'\"\\\x00-\x1f]*+')"
-    r"|(?P<escaped>'(?:[^'\\\n\r]|\\.)*+'|\"(?:[^\"\\\n\r]|\\.)*+\")"
+    r"|(?P<escaped>'(?>(?:[^'\\\n\r]++|\\.)*)'|\"(?>(?:[^\"\\\n\r]++|\\.)*)\")"
     r"|(?P<word>[^\W\d]\w*+)|(?P<large>[0-9_]{17,})",
     re.DOTALL,
 )
