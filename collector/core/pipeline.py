@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
+from pathgauge.collector.core.evaluations.conversation import HOLD_S
 from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
@@ -95,7 +96,11 @@ class Pipeline:
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
-        self._conversations = Conversations(conversation_idle, max_bytes=max_conversation_bytes)
+        self._conversations = Conversations(
+            conversation_idle,
+            max_bytes=max_conversation_bytes,
+            hold=HOLD_S if partition.total > 1 else 0.0,
+        )
         self._telemetry = telemetry
         self._scoring = Scoring(
             evaluator,

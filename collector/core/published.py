@@ -61,6 +61,11 @@ class PublishedTrace:
         self.fingerprints[invocation.span_id] = fingerprint(invocation), revision
         return revision
 
+    def hold(self, invocation: Invocation) -> None:
+        """Record the content of a turn that is evaluated later: `add` then numbers its revision."""
+        _, revision = self.fingerprints.get(invocation.span_id, ("", -1))
+        self.fingerprints[invocation.span_id] = fingerprint(invocation), revision
+
     def forward(self, invocation: Invocation) -> int:
         """Record the invocation as forwarded; returns the number of its next revision."""
         revision = self.add(invocation)

@@ -95,12 +95,12 @@ class TraceEvaluation:
 
     def _withdraw(
         self, trace: Trace, published: PublishedTrace, entry_agents: Set[str]
-    ) -> Iterator[Withdrawn]:
+    ) -> Iterator[PipelineEvent]:
         """Withdraw evaluations of spans that are now enclosed by a larger invocation."""
         present = {span.span_id for span in trace.spans}
         for span_id in present & published.fingerprints.keys() - entry_agents:
             key = trace.tenant, trace.trace_id, span_id
-            self._turns.withdraw(key, published)
+            yield from self._turns.withdraw(key, published)
             del published.fingerprints[span_id]
             self._scoring.withdraw(key)
             self._telemetry.withdrawn.add()

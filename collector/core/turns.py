@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.accounting import count_conversation, count_unreadable
-from pathgauge.collector.core.evaluations.conversation import ConversationKey, Turn
+from pathgauge.collector.core.evaluations.conversation import ConversationKey
 from pathgauge.collector.core.evaluations.conversations import (
     Conversations,
     Ended,
@@ -20,7 +20,8 @@ from pathgauge.collector.core.evaluations.conversations import (
 )
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, evaluation_key
 from pathgauge.collector.core.evaluations.forwarding import Forwarding
-from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn, restored
+from pathgauge.collector.core.evaluations.turn import Turn
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.partitioning import Partition
 from pathgauge.collector.core.pipeline_events import (
@@ -33,6 +34,9 @@ from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.core.scoring import Scoring
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.scorers.types import Invocation
+
+_UNEXPECTED = -1
+"""The index of a turn that no conversation has."""
 
 
 class TurnChanges(NamedTuple):
@@ -68,6 +72,8 @@ class Turns:
         self._telemetry = telemetry
         self._on_change = on_change
         self._orphaned: list[EvaluationKey] = []
+        self._unplaced: list[Turn] = []
+        """Held turns of an earlier process that have no conversation here."""
         self._processed_rows: list[int] = []
 
     def configure(self, references: ReferenceSet) -> None:
@@ -94,14 +100,18 @@ class Turns:
             self._forwarding.forward(turn, conversation)
             return None
         if self._conversations.place(invocation, reference, now, closed_by):
+            if self._conversations.is_held(evaluation_key(invocation)):
+                published.hold(invocation)
             return None
         return Match(unmatched="unexpected_turn")
 
-    def withdraw(self, key: EvaluationKey, published: PublishedTrace) -> None:
+    def withdraw(self, key: EvaluationKey, published: PublishedTrace) -> list[PipelineEvent]:
         """Forget an invocation that a larger one encloses, if it was a turn."""
         if published.is_forwarded(key[2]):
             self._forwarding.withdraw(key, void=True)
+        events = self._release(key)
         self._conversations.withdraw(key)
+        return events
 
     def receive(self, turn: ForwardedTurn, now: float, row: int) -> list[PipelineEvent]:
         """Process a turn that another partition has forwarded, from the journal row `row`, which is
@@ -109,21 +119,27 @@ class Turns:
         """
         if row:
             self._processed_rows.append(row)
+        events = self._release(turn.key)
         try:
             if turn.invocation is None:
-                return list(self._take_back(turn))
+                return [*events, *self._take_back(turn)]
             if self._is_outdated(turn):
-                return []
-            events = list(self._place(turn, turn.invocation, now))
+                return events
+            events += self._place(turn, turn.invocation, now)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # as of a trace
-            return [count_unreadable(turn.key[1], error, self._telemetry)]
+            return [*events, count_unreadable(turn.key[1], error, self._telemetry)]
         return events + self.evaluate_due(now)
 
     def evaluate_due(self, now: float) -> list[PipelineEvent]:
-        """Evaluate the turns that are new, and those that others have renumbered."""
-        return self._evaluate_all(self._conversations.numbered(now))
+        """Evaluate the turns that are new, those that were held long enough, and those that others
+        have renumbered.
+        """
+        unplaced, self._unplaced = self._unplaced, []
+        self._orphaned += (evaluation_key(turn.invocation) for turn in unplaced)
+        events = self._evaluate_all((turn, _UNEXPECTED) for turn in unplaced)
+        return events + self._evaluate_all(self._conversations.numbered(now))
 
     def expire(self, now: float) -> list[PipelineEvent]:
         """Score the conversations that have ended by `now`."""
@@ -135,7 +151,7 @@ class Turns:
 
     def deadline(self) -> float | None:
         """The earliest time at which there may be something to do."""
-        return self._conversations.deadline()
+        return self._unplaced[0].at if self._unplaced else self._conversations.deadline()
 
     def add_scores(self, judged: Evaluation) -> None:
         """Add the scores of judges, which arrive later, to those of the turn."""
@@ -145,17 +161,22 @@ class Turns:
         """Continue with one turn of an open conversation of an earlier process."""
         invocation = stored.invocation
         reference = self._references.multi_turn(invocation)
-        if reference is None:
+        turn = self._conversations.restore(stored, reference) if reference is not None else None
+        if stored.held:
+            if turn is None:
+                self._unplaced.append(restored(stored))
+        elif reference is None:
             self._orphaned.append(evaluation_key(invocation))
-            return
-        turn = self._conversations.restore(stored, reference)
-        if turn is not None:
+        elif turn is not None:
             match = self._references.match(invocation, turn.number)
             turn.record(self._scoring.repeat(invocation, match, turn.revision))
 
     def discard(self, traces: Set[TraceKey]) -> None:
         """Forget the turns of purged traces."""
         self._conversations.discard(traces)
+        self._unplaced = [
+            turn for turn in self._unplaced if evaluation_key(turn.invocation)[:2] not in traces
+        ]
 
     @property
     def has_changes(self) -> bool:
@@ -212,6 +233,13 @@ class Turns:
         tenant, trace_id, span_id = turn.key
         published = self._published.get((tenant, trace_id))
         return published is not None and published.has_newer(span_id, turn.revision)
+
+    def _release(self, key: EvaluationKey) -> list[PipelineEvent]:
+        """Evaluate a turn that is held, before something else happens to it: so each has a first
+        evaluation, which is the one that is counted.
+        """
+        held = self._conversations.release(key)
+        return [] if held is None else self._evaluate_all([held])
 
     def _take_back(self, turn: ForwardedTurn) -> Iterator[Withdrawn]:
         """Forget a turn. Its partition withdraws the evaluation too, but the order in which the

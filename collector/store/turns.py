@@ -37,6 +37,7 @@ class _Evaluated:
     evaluated_as: int | None = UNKNOWN
     revision: int = 0
     closed_by: str = "root_ended"
+    held: bool = False
 
 
 def write(connection: Connection, changes: Changes, withdrawn: Iterable[EvaluationKey]) -> None:
@@ -76,7 +77,9 @@ def read(columns: Sequence[Any]) -> StoredTurn:
         )
         return StoredTurn(newest, at, dropped_turns=int(body))
     known = adapter(_Evaluated).validate_json(body)
-    return StoredTurn(from_json(body), at, known.evaluated_as, known.revision, known.closed_by)
+    return StoredTurn(
+        from_json(body), at, known.evaluated_as, known.revision, known.closed_by, known.held
+    )
 
 
 def _rows(turns: Iterable[StoredTurn]) -> Iterator[tuple[Any, ...]]:
@@ -91,7 +94,7 @@ def _row(turn: StoredTurn) -> tuple[Any, ...]:
     invocation = turn.invocation
     body = str(turn.dropped_turns)
     if not turn.dropped_turns:
-        known = orjson.dumps(_Evaluated(turn.number, turn.revision, turn.closed_by))
+        known = orjson.dumps(_Evaluated(turn.number, turn.revision, turn.closed_by, turn.held))
         body = (adapter(Invocation).dump_json(invocation)[:-1] + b"," + known[1:]).decode()
     ids = invocation.trace_id, invocation.span_id
     row = (*_conversation(invocation), *ids, turn.at, body)

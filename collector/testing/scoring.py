@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from pathgauge.collector.core.evaluations.conversation import Turn, scores_of
 from pathgauge.collector.core.evaluations.conversations import Conversations
 from pathgauge.collector.core.evaluations.evaluator import (
     Evaluation,
@@ -18,6 +17,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     evaluation_key,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgments
+from pathgauge.collector.core.evaluations.turn import Turn, scores_of
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.offline.replay import Replayed

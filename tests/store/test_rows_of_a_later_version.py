@@ -25,7 +25,7 @@ from support.evaluated import WALL, evaluation, opened
 
 ONE = evaluation("a")
 INVOCATION = replace(ONE.invocation, conversation_id="chat", flags=frozenset({"truncated"}))
-TURN = StoredTurn(INVOCATION, 1.0, 0)
+TURN = StoredTurn(INVOCATION, 1.0, None, 3, "idle", held=True)
 PENDING = PendingJudgment(
     ONE.key,
     0,

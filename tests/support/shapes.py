@@ -39,7 +39,10 @@ READ = (
     " FROM partitions CROSS JOIN LATERAL jsonb_each_text(offsets) AS topic (name, read)"
 )
 """How many records of Kafka the scorers have processed and committed."""
-WAITING = "SELECT (SELECT count(*) FROM forwarded) + (SELECT count(*) FROM awaited)"
+WAITING = (
+    "SELECT (SELECT count(*) FROM forwarded) + (SELECT count(*) FROM awaited)"
+    """ + (SELECT count(*) FROM turns WHERE body LIKE '%"held":true%')"""
+)
 PUBLICATIONS = "SELECT count(*) FROM publications"
 
 

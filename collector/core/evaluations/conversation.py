@@ -5,6 +5,10 @@ after it. These are evaluated again, but not every time: turns that arrive in re
 otherwise cost the square of their number. A turn is evaluated again at once, then at the earliest
 after 5, 10, 20 ... seconds, and after `MAX_RENUMBERINGS` only at the end of the conversation. So
 its last evaluation always has the right number.
+
+Where turns come from several partitions, they may come in another order than they were read. So a
+turn is held before its first evaluation, which is the only one that counters take, until those that
+are on their way have come.
 """
 
 from __future__ import annotations
@@ -13,17 +17,22 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.collector.core.evaluations.evaluator import Criterion
+from pathgauge.collector.core.evaluations.turn import Turn, TurnKey
 from pathgauge.scorers.authoring.ranges import worst
 from pathgauge.scorers.matching.measures import mean_of
-from pathgauge.scorers.types import Invocation, Reference
+from pathgauge.scorers.types import Reference
 
 MAX_RENUMBERINGS = 10
 """How often other turns can cause an evaluation of a turn before the conversation ends."""
 RENUMBER_S = 5.0
 """The shortest time between the first two of them; it doubles each time."""
+HOLD_S = 5.0
+"""How long a turn is held where turns come from several partitions. A turn takes two commits from
+one to another.
+"""
 _PASS_S = 1.0
 """The shortest time between two comparisons of all numbers of a conversation."""
 _KEPT_PER_TURN = 4
@@ -31,8 +40,6 @@ _KEPT_PER_TURN = 4
 
 ConversationKey: TypeAlias = "tuple[str, str, str]"
 """Tenant, conversation id, scenario id."""
-TurnKey: TypeAlias = "tuple[str, str]"
-"""Trace id, span id of the entry agent."""
 _Place: TypeAlias = "tuple[int, str, str]"
 """Start time, span id, trace id."""
 
@@ -46,13 +53,6 @@ class ConversationScore:
     """`None`: turns are missing or unexpected, and the scorer has no worst value to count them
     as.
     """
-
-
-class TurnScore(NamedTuple):
-    """The score of one criterion for one turn."""
-
-    criterion: Criterion
-    value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,41 +71,6 @@ class ConversationResult:
     """Turns that the reference has. If several state the same number, each has its own score."""
     missing: int
     unexpected: int
-
-
-@dataclass(slots=True)
-class Turn:
-    """A turn of an open conversation, with its newest evaluation."""
-
-    invocation: Invocation
-    size: int
-    """In bytes."""
-    at: float
-    """When it was read, by the time of conversations."""
-    closed_by: str
-    number: int | None = None
-    """Index of the turn of the reference that it was evaluated with; `None`: of none."""
-    revision: int = -1
-    """Of its newest evaluation; -1 before the first."""
-    renumberings: int = 0
-    renumber_at: float = -math.inf
-    """When other turns may cause its next evaluation."""
-    scores: tuple[TurnScore, ...] = ()
-
-    @property
-    def key(self) -> TurnKey:
-        """Its identity within the conversation."""
-        return self.invocation.trace_id, self.invocation.span_id
-
-    def record(self, evaluation: Evaluation) -> None:
-        """Replace the scores by those of a newer evaluation."""
-        self.revision = evaluation.revision
-        self.scores = tuple(scores_of(evaluation))
-
-    def continue_from(self, earlier: Turn) -> None:
-        """Take the place of an evaluation of the same invocation."""
-        self.number, self.revision = earlier.number, max(self.revision, earlier.revision)
-        self.renumberings, self.renumber_at = earlier.renumberings, earlier.renumber_at
 
 
 class Conversation:
@@ -143,14 +108,16 @@ class Conversation:
         position = bisect_left(self._order, place)
         self._order.insert(position, place)
         self.turns[turn.key] = turn
-        self._new[turn.key] = None
+        self._await_evaluation(turn)
         if position < min(len(self._order) - 1, len(self.reference.turns)):
             self.compare(now)
 
     def restore(self, turn: Turn) -> None:
-        """Add a turn that an earlier process has evaluated."""
+        """Add a turn that an earlier process has evaluated or held."""
         insort(self._order, _place(turn))
         self.turns[turn.key] = turn
+        if turn.is_held:
+            self._await_evaluation(turn)
         self.compare(turn.at)
 
     def remove(self, key: TurnKey) -> Turn:
@@ -171,8 +138,13 @@ class Conversation:
         """
         if now >= self.due_at:
             return self._compared(now)
-        new, self._new = self._new, {}
-        return [self._numbered(self.turns[key]) for key in new]
+        new = [self.turns[key] for key in self._new]
+        return [self._numbered(turn) for turn in new if turn.held_until <= now]
+
+    def release(self, key: TurnKey) -> tuple[Turn, int] | None:
+        """A turn with its number if it is held; it is not held any more."""
+        turn = self.turns[key]
+        return self._numbered(turn) if turn.is_held else None
 
     def end(self) -> list[tuple[Turn, int]]:
         """All turns that were not evaluated with their final number."""
@@ -206,7 +178,10 @@ class Conversation:
             index = _index(turn, position)
             number = self._number(index)
             if turn.key in self._new:
-                turn.number = number
+                if now < turn.held_until:
+                    next_at = min(next_at, turn.held_until)
+                    continue
+                self._set(turn, number)
             elif number == turn.number:
                 continue
             elif now < turn.renumber_at:
@@ -216,25 +191,27 @@ class Conversation:
                 turn.number = number
                 _back_off(turn, now)
             found.append((turn, index))
-        self._new = {}
         self._compared_at = now
         self.due_at = max(next_at, now + _PASS_S)
         return found
 
     def _numbered(self, turn: Turn) -> tuple[Turn, int]:
         index = _index(turn, bisect_left(self._order, _place(turn)))
-        turn.number = self._number(index)
+        self._set(turn, self._number(index))
         return turn, index
+
+    def _await_evaluation(self, turn: Turn) -> None:
+        self._new[turn.key] = None
+        if turn.is_held:
+            self.due_at = min(self.due_at, turn.held_until)
+
+    def _set(self, turn: Turn, number: int | None) -> None:
+        """Set the number that a new turn is evaluated with."""
+        turn.number, turn.held_until = number, -math.inf
+        del self._new[turn.key]
 
     def _number(self, index: int) -> int | None:
         return index if 0 <= index < len(self.reference.turns) else None
-
-
-def scores_of(evaluation: Evaluation) -> Iterator[TurnScore]:
-    """The scores of an evaluation that count for its conversation."""
-    for result in evaluation.results:
-        if result.criterion.scorer.needs_reference and result.score.value is not None:
-            yield TurnScore(result.criterion, result.score.value)
 
 
 def _place(turn: Turn) -> _Place:

@@ -23,14 +23,13 @@ from pathgauge.collector.core.evaluations.conversation import (
     ConversationKey,
     ConversationResult,
     ConversationScore,
-    Turn,
-    scores_of,
 )
 from pathgauge.collector.core.evaluations.conversation_clock import ConversationClock
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey, evaluation_key
 from pathgauge.collector.core.evaluations.memory_size import memory_size
 from pathgauge.collector.core.evaluations.open_conversations import OpenConversations
-from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn, restored, stored_of
+from pathgauge.collector.core.evaluations.turn import Turn, scores_of
 from pathgauge.scorers.types import Invocation, Reference
 
 __all__ = ["MAX_BYTES", "ConversationResult", "ConversationScore", "Conversations", "Ended"]
@@ -50,12 +49,19 @@ class Conversations:
     """The open conversations. The caller passes the time; there is no clock."""
 
     def __init__(
-        self, idle: float = 1800.0, max_open: int = 10_000, max_bytes: int = MAX_BYTES
+        self,
+        idle: float = 1800.0,
+        max_open: int = 10_000,
+        max_bytes: int = MAX_BYTES,
+        *,
+        hold: float = 0.0,
     ) -> None:
         """`idle` in seconds. Beyond `max_open` conversations or `max_bytes`, the conversation that
-        has been idle longest is finished early.
+        has been idle longest is finished early. Turns that do not state their number are evaluated
+        `hold` seconds after they arrive.
         """
         self._idle = idle
+        self._hold = hold
         self._max_open = max_open
         self.max_bytes = max_bytes
         self._size = 0
@@ -87,9 +93,9 @@ class Conversations:
         after: int = -1,
         read_at: float | None = None,
     ) -> bool:
-        """Add a turn, which `numbered` returns next; `False` if the conversation has too many turns
-        to keep it. Its revisions follow the number `after`. `read_at` is the time at which another
-        partition has read it.
+        """Add a turn, which `numbered` returns next, or later if it is held; `False` if the
+        conversation has too many turns to keep it. Its revisions follow the number `after`.
+        `read_at` is the time at which another partition has read it.
         """
         key = conversation_key(invocation)
         at = self._clock.of_turn(read_at, now)
@@ -98,6 +104,8 @@ class Conversations:
         earlier = self._remove(evaluation_key(invocation))
         if earlier is not None:
             turn.continue_from(earlier)
+        elif after < 0 and self._holds(invocation):
+            turn.held_until = now + self._hold
         if conversation.full:
             conversation.dropped_turns += 1
             self._dropped[key] = _dropped(invocation, conversation.last, conversation.dropped_turns)
@@ -105,6 +113,8 @@ class Conversations:
         conversation.add(turn, now)
         self._keep(turn, key)
         self._with_new_turns[key] = None
+        if turn.is_held:
+            self._changed[evaluation_key(invocation)] = turn
         return True
 
     def numbered(self, now: float) -> list[tuple[Turn, int]]:
@@ -125,6 +135,18 @@ class Conversations:
                 self._schedule(key, conversation)
         return found
 
+    def is_held(self, key: EvaluationKey) -> bool:
+        """Whether a turn waits for its first evaluation."""
+        turn = self._find(key)
+        return turn is not None and turn.is_held
+
+    def release(self, key: EvaluationKey) -> tuple[Turn, int] | None:
+        """A turn with its number if it is held, to be evaluated before something else happens to
+        it.
+        """
+        of = self._of_turn.get(key)
+        return None if of is None else self._open[of].release(key[1:])
+
     def record(self, turn: Turn, evaluation: Evaluation) -> None:
         """Record the newest evaluation of a turn that `numbered` returned, or that is part of an
         ended conversation.
@@ -140,7 +162,9 @@ class Conversations:
             turn.scores += tuple(scores_of(judged))
 
     def restore(self, stored: StoredTurn, reference: Reference) -> Turn | None:
-        """Continue with a turn that an earlier process evaluated; `None` if it is not kept."""
+        """Continue with a turn that an earlier process has evaluated or held; `None` if it is not
+        kept.
+        """
         key = conversation_key(stored.invocation)
         conversation = self._open.go_on(key, reference, stored.at, stored.at)
         if stored.dropped_turns:
@@ -149,10 +173,9 @@ class Conversations:
         if conversation.full:
             conversation.dropped_turns += 1
             return None
-        size = memory_size(stored.invocation)
-        turn = Turn(
-            stored.invocation, size, stored.at, stored.closed_by, stored.number, stored.revision
-        )
+        turn = restored(stored)
+        if stored.held:
+            turn.held_until = stored.at + self._hold
         conversation.restore(turn)
         self._keep(turn, key)
         self._schedule(key, conversation)
@@ -203,7 +226,7 @@ class Conversations:
         """Turns that were evaluated or dropped, and conversations that ended, since the last call.
         The turns belong to conversations that are open.
         """
-        turns = (*map(_stored, self._changed.values()), *self._dropped.values())
+        turns = (*map(stored_of, self._changed.values()), *self._dropped.values())
         ended = tuple(self._ended)
         self._changed, self._dropped, self._ended = {}, {}, {}
         return turns, ended
@@ -228,6 +251,9 @@ class Conversations:
         if due_at < math.inf and due_at != conversation.scheduled_at:
             conversation.scheduled_at = due_at
             heapq.heappush(self._due, (due_at, key))
+
+    def _holds(self, invocation: Invocation) -> bool:
+        return self._hold > 0 and invocation.turn is None
 
     def _keep(self, turn: Turn, conversation: ConversationKey) -> None:
         self._of_turn[evaluation_key(turn.invocation)] = conversation
@@ -257,10 +283,6 @@ class Conversations:
 def conversation_key(invocation: Invocation) -> ConversationKey:
     """The conversation that a turn belongs to."""
     return invocation.tenant, invocation.conversation_id or "", invocation.scenario_id or ""
-
-
-def _stored(turn: Turn) -> StoredTurn:
-    return StoredTurn(turn.invocation, turn.at, turn.number, turn.revision, turn.closed_by)
 
 
 def _dropped(invocation: Invocation, at: float, dropped_turns: int) -> StoredTurn:

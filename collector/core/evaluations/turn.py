@@ -1,0 +1,71 @@
+"""A turn of an open conversation, with the scores that count for the conversation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.scorers.types import Invocation
+
+TurnKey: TypeAlias = "tuple[str, str]"
+"""Trace id, span id of the entry agent."""
+
+
+class TurnScore(NamedTuple):
+    """The score of one criterion for one turn."""
+
+    criterion: Criterion
+    value: float
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn of an open conversation, with its newest evaluation."""
+
+    invocation: Invocation
+    size: int
+    """In bytes."""
+    at: float
+    """When it was read, by the time of conversations."""
+    closed_by: str
+    number: int | None = None
+    """Index of the turn of the reference that it was evaluated with; `None`: of none."""
+    revision: int = -1
+    """Of its newest evaluation; -1 before the first."""
+    renumberings: int = 0
+    renumber_at: float = -math.inf
+    """When other turns may cause its next evaluation."""
+    scores: tuple[TurnScore, ...] = ()
+    held_until: float = -math.inf
+    """Until when its first evaluation waits; `-math.inf` if it does not."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it has no evaluation yet, because it waits for other turns."""
+        return self.held_until > -math.inf
+
+    @property
+    def key(self) -> TurnKey:
+        """Its identity within the conversation."""
+        return self.invocation.trace_id, self.invocation.span_id
+
+    def record(self, evaluation: Evaluation) -> None:
+        """Replace the scores by those of a newer evaluation."""
+        self.revision = evaluation.revision
+        self.scores = tuple(scores_of(evaluation))
+
+    def continue_from(self, earlier: Turn) -> None:
+        """Take the place of an evaluation of the same invocation."""
+        self.number, self.revision = earlier.number, max(self.revision, earlier.revision)
+        self.renumberings, self.renumber_at = earlier.renumberings, earlier.renumber_at
+        self.held_until = earlier.held_until
+
+
+def scores_of(evaluation: Evaluation) -> Iterator[TurnScore]:
+    """The scores of an evaluation that count for its conversation."""
+    for result in evaluation.results:
+        if result.criterion.scorer.needs_reference and result.score.value is not None:
+            yield TurnScore(result.criterion, result.score.value)
