@@ -136,10 +136,7 @@ class Turns:
         """Evaluate the turns that are new, those that were held long enough, and those that others
         have renumbered.
         """
-        unplaced, self._unplaced = self._unplaced, []
-        self._orphaned += (evaluation_key(turn.invocation) for turn in unplaced)
-        events = self._evaluate_all((turn, _UNEXPECTED) for turn in unplaced)
-        return events + self._evaluate_all(self._conversations.numbered(now))
+        return self._evaluate_unplaced() + self._evaluate_all(self._conversations.numbered(now))
 
     def expire(self, now: float) -> list[PipelineEvent]:
         """Score the conversations that have ended by `now`."""
@@ -239,7 +236,12 @@ class Turns:
         evaluation, which is the one that is counted.
         """
         held = self._conversations.release(key)
-        return [] if held is None else self._evaluate_all([held])
+        return self._evaluate_unplaced() + self._evaluate_all([] if held is None else [held])
+
+    def _evaluate_unplaced(self) -> list[PipelineEvent]:
+        unplaced, self._unplaced = self._unplaced, []
+        self._orphaned += (evaluation_key(turn.invocation) for turn in unplaced)
+        return self._evaluate_all((turn, _UNEXPECTED) for turn in unplaced)
 
     def _take_back(self, turn: ForwardedTurn) -> Iterator[Withdrawn]:
         """Forget a turn. Its partition withdraws the evaluation too, but the order in which the

@@ -200,6 +200,14 @@ def test_turns_that_arrive_in_another_order_are_evaluated_once_with_their_number
     assert scorer.counts() == (3, 0)
 
 
+def test_a_turn_that_the_reference_does_not_have_is_held_too() -> None:
+    scorer = Scorer()
+    for number in range(3):
+        scorer.read(turn(f"stated {number}", 10.0 * number, turn=number), 40.0)
+    assert scorer.read(turn("fourth", 30.0), 40.0) == []
+    assert scorer.wait(40.0 + HOLD_S) == [("fourth", "unexpected_turn", 0)]
+
+
 def test_a_turn_that_states_its_number_is_not_held() -> None:
     scorer = Scorer()
     assert scorer.read(turn("own", 10.0, turn=1), 20.0) == [("own", 1, 0)]
@@ -234,6 +242,7 @@ def test_late_spans_that_change_nothing_after_a_restart_cause_no_revision() -> N
     later = Scorer(stored=earlier.changes())
     assert later.wait(9.0 + HOLD_S) == [("first", 0, 0)]
     assert later.read(spans, 30.0) == []
+    assert later.wait(50.0) == []
 
 
 @pytest.mark.parametrize(
@@ -287,7 +296,7 @@ def test_late_spans_of_another_partition_end_the_hold() -> None:
     assert scorer.counts() == (1, 1)
 
 
-def test_a_turn_that_a_larger_invocation_encloses_is_evaluated_before_it_is_withdrawn() -> None:
+def test_an_enclosed_turn_that_is_held_is_evaluated_before_it_is_withdrawn() -> None:
     scorer = Scorer()
     scorer.read(turn("first", 0.0), 9.0)
     assert scorer.read([caller("first", -1.0)], 12.0) == [("first", 0, 0), "withdrawn"]
@@ -295,7 +304,7 @@ def test_a_turn_that_a_larger_invocation_encloses_is_evaluated_before_it_is_with
     assert scorer.counts() == (2, 0)
 
 
-def test_the_same_holds_for_a_turn_of_another_partition() -> None:
+def test_an_enclosed_turn_of_another_partition_is_evaluated_before_it_is_withdrawn() -> None:
     other, scorer = Scorer(AWAY), Scorer()
     other.read(turn("first", 0.0, AWAY), 9.0)
     assert other.read([caller("first", -1.0, AWAY)], 12.0) == ["withdrawn"]
@@ -303,6 +312,19 @@ def test_the_same_holds_for_a_turn_of_another_partition() -> None:
     assert events == [("first", 0, 0), "withdrawn"]
     assert scorer.wait(12.0 + HOLD_S) == [("caller", 0, 0)]
     assert scorer.counts() == (2, 0)
+
+
+def test_an_enclosed_turn_without_a_conversation_is_evaluated_before_it_is_withdrawn() -> None:
+    other, earlier = Scorer(AWAY), Scorer()
+    other.read(turn("first", 0.0, AWAY), 9.0)
+    earlier.receive(other.changes().forwarded, 9.0)
+    other.read([caller("first", -1.0, AWAY)], 12.0)
+    later = Scorer(references=ReferenceSet([]), stored=earlier.changes())
+    assert later.receive(other.changes().forwarded, 12.0) == [
+        ("first", "unknown_scenario", 0),
+        "withdrawn",
+        ("caller", "unknown_scenario", 0),
+    ]
 
 
 @pytest.mark.parametrize("restarts", [False, True])

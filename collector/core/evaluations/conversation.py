@@ -6,9 +6,9 @@ otherwise cost the square of their number. A turn is evaluated again at once, th
 after 5, 10, 20 ... seconds, and after `MAX_RENUMBERINGS` only at the end of the conversation. So
 its last evaluation always has the right number.
 
-Where turns come from several partitions, they may come in another order than they were read. So a
-turn is held before its first evaluation, which is the only one that counters take, until those that
-are on their way have come.
+Turns of several partitions may arrive in another order than they were read. Only the first
+evaluation of a turn is counted, so a turn is held before it, until those that are still on their
+way have arrived.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MAX_RENUMBERINGS = 10
 RENUMBER_S = 5.0
 """The shortest time between the first two of them; it doubles each time."""
 HOLD_S = 5.0
-"""How long a turn is held where turns come from several partitions. A turn takes two commits from
-one to another.
+"""How long a turn is held if there are several partitions. From one to another it takes two
+commits, usually less than two seconds.
 """
 _PASS_S = 1.0
 """The shortest time between two comparisons of all numbers of a conversation."""
@@ -108,7 +108,10 @@ class Conversation:
         position = bisect_left(self._order, place)
         self._order.insert(position, place)
         self.turns[turn.key] = turn
-        self._await_evaluation(turn)
+        if turn.is_held:
+            self.due_at = min(self.due_at, turn.held_until)
+        else:
+            self._new[turn.key] = None
         if position < min(len(self._order) - 1, len(self.reference.turns)):
             self.compare(now)
 
@@ -116,8 +119,6 @@ class Conversation:
         """Add a turn that an earlier process has evaluated or held."""
         insort(self._order, _place(turn))
         self.turns[turn.key] = turn
-        if turn.is_held:
-            self._await_evaluation(turn)
         self.compare(turn.at)
 
     def remove(self, key: TurnKey) -> Turn:
@@ -138,8 +139,8 @@ class Conversation:
         """
         if now >= self.due_at:
             return self._compared(now)
-        new = [self.turns[key] for key in self._new]
-        return [self._numbered(turn) for turn in new if turn.held_until <= now]
+        new, self._new = self._new, {}
+        return [self._numbered(self.turns[key]) for key in new]
 
     def release(self, key: TurnKey) -> tuple[Turn, int] | None:
         """A turn with its number if it is held; it is not held any more."""
@@ -177,11 +178,11 @@ class Conversation:
             turn = self.turns[trace_id, span_id]
             index = _index(turn, position)
             number = self._number(index)
-            if turn.key in self._new:
-                if now < turn.held_until:
-                    next_at = min(next_at, turn.held_until)
-                    continue
-                self._set(turn, number)
+            if now < turn.held_until:
+                next_at = min(next_at, turn.held_until)
+                continue
+            if turn.is_held or turn.key in self._new:
+                turn.evaluate_as(number)
             elif number == turn.number:
                 continue
             elif now < turn.renumber_at:
@@ -191,24 +192,15 @@ class Conversation:
                 turn.number = number
                 _back_off(turn, now)
             found.append((turn, index))
+        self._new = {}
         self._compared_at = now
         self.due_at = max(next_at, now + _PASS_S)
         return found
 
     def _numbered(self, turn: Turn) -> tuple[Turn, int]:
         index = _index(turn, bisect_left(self._order, _place(turn)))
-        self._set(turn, self._number(index))
+        turn.evaluate_as(self._number(index))
         return turn, index
-
-    def _await_evaluation(self, turn: Turn) -> None:
-        self._new[turn.key] = None
-        if turn.is_held:
-            self.due_at = min(self.due_at, turn.held_until)
-
-    def _set(self, turn: Turn, number: int | None) -> None:
-        """Set the number that a new turn is evaluated with."""
-        turn.number, turn.held_until = number, -math.inf
-        del self._new[turn.key]
 
     def _number(self, index: int) -> int | None:
         return index if 0 <= index < len(self.reference.turns) else None

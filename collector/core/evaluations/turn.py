@@ -52,6 +52,10 @@ class Turn:
         """Its identity within the conversation."""
         return self.invocation.trace_id, self.invocation.span_id
 
+    def evaluate_as(self, number: int | None) -> None:
+        """Set the number of its first evaluation, for which it is not held any more."""
+        self.number, self.held_until = number, -math.inf
+
     def record(self, evaluation: Evaluation) -> None:
         """Replace the scores by those of a newer evaluation."""
         self.revision = evaluation.revision

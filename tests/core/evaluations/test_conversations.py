@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from time import process_time
 
 import pytest
 
@@ -244,6 +245,19 @@ def test_the_numbers_of_a_conversation_are_compared_once_a_second() -> None:
         comparisons += 1
     assert 5 < comparisons <= 26
     assert evaluate(conversations, 30.0) == {}
+
+
+def test_the_work_for_turns_that_are_held_is_not_the_square_of_their_number() -> None:
+    turns = 16_000
+    talk = replace(TALK, turns=(ReferenceTurn(),) * turns)
+    conversations = Conversations(hold=5.0)
+    before = process_time()
+    for number in range(turns):
+        now = 4.0 * number / turns
+        conversations.place(turn(str(number), turns - number), talk, now)
+        assert evaluate(conversations, now) == {}
+    assert len(evaluate(conversations, 10.0)) == turns
+    assert process_time() - before < 4  # usually 0.8 s; 10 s if each turn looks at all others
 
 
 def test_a_turn_that_is_renumbered_again_and_again_is_scheduled_once() -> None:
