@@ -1,8 +1,8 @@
 """Reads the agent invocations of a trace, in start order.
 
 Each invocation is read from its `Group` of spans. Every field is resolved separately over all
-dialects of the trace. Agents and model calls below a tool span are the work of sub-agents: they
-count for the trajectory and the tokens, but not for the answer.
+dialects of the trace. What sub-agents do counts for the trajectory and the tokens, but not for the
+answer.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from dataclasses import replace
 from pathgauge.collector.core.invocations import scenario, session_end
 from pathgauge.collector.core.invocations.defects import defects
 from pathgauge.collector.core.invocations.dialects import Fields, Registry
-from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, first
-from pathgauge.collector.core.invocations.errors import error_of, error_type
+from pathgauge.collector.core.invocations.dialects.field_paths import first
+from pathgauge.collector.core.invocations.errors import error_type
 from pathgauge.collector.core.invocations.gaps import Gaps
 from pathgauge.collector.core.invocations.grouping import Group, groups
 from pathgauge.collector.core.invocations.input_output import Dialogue, Step
 from pathgauge.collector.core.invocations.losses import Losses, Orphans, lacking_models
+from pathgauge.collector.core.invocations.members import Members
 from pathgauge.collector.core.invocations.messages.values import as_id
 from pathgauge.collector.core.invocations.model_calls import (
     model_call,
@@ -29,7 +30,6 @@ from pathgauge.collector.core.invocations.model_calls import (
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.reading import Reading, shown_by
 from pathgauge.collector.core.invocations.rounds import by_rounds, of_several_rounds
-from pathgauge.collector.core.invocations.side_agents import side_agents
 from pathgauge.collector.core.invocations.span_records import span_records
 from pathgauge.collector.core.invocations.sub_agents import sub_agents
 from pathgauge.collector.core.invocations.tool_calls import tool_calls
@@ -40,10 +40,10 @@ from pathgauge.collector.core.invocations.unknown_framework import (
     may_be_changed,
     without_template,
 )
-from pathgauge.collector.core.invocations.usage import own_usage
+from pathgauge.collector.core.invocations.usage import Usage, own_usage
 from pathgauge.collector.core.otlp.spans import LogRecord, Span, Trace
 from pathgauge.scorers.authoring.extras import NO_EXTRAS, Extras, SpanRecord
-from pathgauge.scorers.types import Flag, Invocation, ModelCall, total_tokens
+from pathgauge.scorers.types import Flag, Invocation, ModelCall, ToolCall, total_tokens
 
 
 def read(
@@ -96,72 +96,82 @@ class _Reader:
     ) -> None:
         self.trace = trace
         self.group = group
-        self.logs = logs
+        self.logs = [log for node in group.nodes for log in logs.get(node.span.span_id, ())]
         self.scenario_keys = scenario_keys
         self.extras = extras
         self.flags: set[Flag] = set(group.flags)
         if orphans.concern(group):
             self.flags.add("lost_parents")
         self.dialogue = Dialogue(group.nodes, logs, self.flags)
-        self.steps = self.dialogue.steps
-        self.tools = list(filter(_is_tool, group.nodes))
-        self.several = of_several_rounds(self.steps, self.tools)
-        self.agents = [node for node in group.nodes if node.kind == "agent"]
-        aside = side_agents(self.agents, self.steps, self.tools)
-        self.top_steps = [
-            step
-            for step in self.steps
-            if not group.by_sub_agent(step.node) and step.run not in aside
-        ] or self.steps
-        self.top_agents = [
-            node
-            for node in self.agents
-            if not group.by_sub_agent(node) and node.span.span_id not in aside
-        ]
+        self.members = Members(group, self.dialogue.steps)
+        self.several = of_several_rounds(self.members.steps, self.members.tools)
+        self.gaps = Gaps(
+            self.dialogue,
+            self.members.tools,
+            self.members.agents,
+            self.members.answering_agents(),
+            self.members.answering_steps(),
+        )
 
     def reading(self) -> Reading:
         """Resolve every field."""
-        spans, fields = self._own_spans(), self.group.entry.plan.fields
-        empty_means_not_captured = self._empty_means_not_captured()
-        calls = tool_calls(
-            self.steps, self.tools, self.dialogue.rounds, empty_means_not_captured, self.flags
+        members, flags = self.members, self.flags
+        calls = tool_calls(members.steps, members.tools, self.dialogue.rounds, flags)
+        user_input, final_response = self._conversation(calls)
+        usage = self._usage()
+        failed = members.failed_node(final_response)
+        doubts = self.gaps.flag(flags, calls, user_input, final_response, failed=failed is not None)
+        flags.update(defects(self.group, members.agents, self.logs))
+        if self.trace.truncated:
+            flags.add("dropped_spans")
+        invocation = self._invocation(calls, user_input, final_response, usage, failed)
+        tool_spans = any(node.kind == "tool" or node.called for node in members.tools)
+        return Reading(
+            invocation,
+            shown_by(invocation, tool_spans=tool_spans),
+            doubts,
+            lacking_models(invocation, members.tools),
         )
-        user_input = self.dialogue.asked(self.group.entry_agent, self.top_steps, self.top_agents)
-        gaps = self._gaps()
-        final_response = self.dialogue.answered(gaps.answering_agents, gaps.answering_steps)
-        agent = self._agent_name()
+
+    def _conversation(self, calls: Sequence[ToolCall]) -> tuple[str | None, str | None]:
+        """What the user asked, and the answer."""
+        dialogue, members, gaps = self.dialogue, self.members, self.gaps
+        asked = dialogue.asked(self.group.entry_agent, members.top_steps, members.top_agents)
+        answered = dialogue.answered(gaps.answering_agents, gaps.answering_steps)
         if is_not_understood(self.group) or may_be_changed(self.group, calls):
             self.flags.add("unknown_dialect")
-            user_input = without_template(user_input)
-        elif final_response is None and gaps.outputs_recorded():
-            final_response = "" if gaps.answer_left_out(self.flags) else None
-        logs = self._member_logs()
-        found = scenario.find(self.group.entry, self.group.nodes, logs, self.scenario_keys)
+            return without_template(asked), answered
+        if answered is None and gaps.outputs_recorded() and gaps.answer_left_out(self.flags):
+            return asked, ""
+        return asked, answered
+
+    def _usage(self) -> Usage:
+        members = self.members
+        stated = [self._model_call(*one) for one in enumerate(members.steps)]
+        return own_usage(stated, members.steps, members.tools, self.flags)
+
+    def _invocation(
+        self,
+        calls: Sequence[ToolCall],
+        user_input: str | None,
+        final_response: str | None,
+        usage: Usage,
+        failed: Node | None,
+    ) -> Invocation:
+        group, members = self.group, self.members
+        spans, fields = members.own_spans(), group.entry.plan.fields
+        found = scenario.find(group.entry, group.nodes, self.logs, self.scenario_keys)
         if found.conflict:
             self.flags.add("scenario_conflict")
-        turn, run_id = scenario.turn_and_run(found.scenario_id, spans, self.group.nodes)
-        ended = session_end.find(self.group.entry, self.group.nodes, logs)
-        stated = [self._model_call(*one) for one in enumerate(self.steps)]
-        usage = own_usage(stated, self.steps, self.tools, self.flags)
+        turn, run_id = scenario.turn_and_run(found.scenario_id, spans, group.nodes)
         input_tokens, output_tokens = self._tokens(usage.to_sum)
-        failed = self._failed_node() or self._unanswered_model_call(final_response)
-        start_ns, end_ns = self.group.times()
-        doubts = gaps.flag(self.flags, calls, user_input, final_response, failed=failed is not None)
-        self.flags.update(defects(self.group, self.agents, logs))
-        if self.trace.truncated:
-            self.flags.add("dropped_spans")
-        answer = final_response if failed is None else None
-        losses = Losses(
-            self.dialogue, self.agents, self.top_steps, calls, usage.models, self.flags, answer
-        )
-        # Prompts are read for this that nothing else needs: it does not matter if these are
-        # truncated.
-        flags = frozenset(self.flags)
-        flags = flags.union(losses.flags())
-        invocation = Invocation(
+        start_ns, end_ns = group.times()
+        agent = members.agent_name()
+        flags = self._all_flags(calls, usage, final_response if failed is None else None)
+        return Invocation(
             trace_id=self.trace.trace_id,
-            span_id=self.group.span_id,
-            dialect=self._dialect(),
+            span_id=group.span_id,
+            dialect=members.dialect_name(),
             tenant=self.trace.tenant,
             agent=agent,
             agent_version=_agent_version(spans, fields),
@@ -171,12 +181,12 @@ class _Reader:
             run_id=run_id,
             turn=turn,
             user_input=user_input,
-            tool_calls=by_rounds(calls, self.several, len(self.steps)),
+            tool_calls=by_rounds(calls, self.several, len(members.steps)),
             sub_agents=tuple(
                 sub_agents(
-                    self.group,
-                    self.agents,
-                    self.top_agents,
+                    group,
+                    members.agents,
+                    members.top_agents,
                     self.dialogue,
                     main=agent,
                     user_input=user_input,
@@ -190,21 +200,30 @@ class _Reader:
             model=self._model(),
             input_tokens=input_tokens,
             output_tokens=output_tokens,
-            tool_schemas=tool_schemas(self.agents, self.steps, self.tools, calls),
+            tool_schemas=tool_schemas(members.agents, members.steps, members.tools, calls),
             start_ns=start_ns,
             end_ns=end_ns,
-            session_end=ended,
+            session_end=session_end.find(group.entry, group.nodes, self.logs),
             flags=flags,
             spans=self._spans(),
         )
-        tool_spans = any(node.kind == "tool" or node.called for node in self.tools)
-        lacks = lacking_models(invocation, self.tools)
-        return Reading(
-            invocation,
-            shown_by(invocation, tool_spans=tool_spans),
-            doubts,
-            lacks,
+
+    def _all_flags(
+        self, calls: Sequence[ToolCall], usage: Usage, answer: str | None
+    ) -> frozenset[Flag]:
+        """The flags, with those of what was lost. `answer`: of an invocation that did not fail."""
+        losses = Losses(
+            self.dialogue,
+            self.members.agents,
+            self.members.top_steps,
+            calls,
+            usage.models,
+            self.flags,
+            answer,
         )
+        # Prompts are read for this that nothing else needs: it does not matter if these are
+        # truncated.
+        return frozenset(self.flags).union(losses.flags())
 
     def _model_call(self, number: int, step: Step) -> ModelCall:
         call = model_call(step, with_text=self.extras.model_texts)
@@ -213,118 +232,14 @@ class _Reader:
             return replace(call, input_tokens=None, output_tokens=None)
         return call
 
-    def _gaps(self) -> Gaps:
-        agents, steps = self._answering_agents(), self._answering_steps()
-        return Gaps(self.dialogue, self.tools, self.agents, agents, steps)
-
     def _spans(self) -> tuple[SpanRecord, ...]:
         keys = self.extras.span_attributes
         return () if keys is None else span_records(self.group.nodes, keys)
 
-    def _own_spans(self) -> list[Span]:
-        """The spans whose fields describe the invocation: the entry span, what is not the work of a
-        sub-agent, then the spans above.
-        """
-        group = self.group
-        own = (
-            node
-            for node in group.nodes
-            if node.kind != "other" and node is not group.entry and not group.by_sub_agent(node)
-        )
-        nodes = [group.entry, *own, *group.above()]
-        return [span for node in nodes for span in node.spans]
-
-    def _empty_means_not_captured(self) -> frozenset[FieldPath]:
-        """The field paths at which `{}` means that content was not captured, judged by the model
-        calls.
-        """
-        hooks = {
-            dialect.empty_means_not_captured
-            for step in self.steps
-            for dialect in step.node.dialects
-            if dialect.empty_means_not_captured is not None
-        }
-        models = [step.node.span for step in self.steps]
-        return frozenset(path for hook in hooks for path in hook(models))
-
-    def _member_logs(self) -> list[LogRecord]:
-        return [log for node in self.group.nodes for log in self.logs.get(node.span.span_id, ())]
-
-    def _dialect(self) -> str:
-        nodes = [one for one in (self.group.entry, *self.group.nodes) if one.dialect is not None]
-        known = [one for one in nodes if not (one.is_unknown and one.kind == "other")]
-        return next((one.dialect.name for one in known or nodes if one.dialect), "genai")
-
-    def _agent_name(self) -> str | None:
-        entry_agent = self.group.entry_agent
-        if entry_agent is not None and entry_agent.kind == "agent":
-            return entry_agent.name
-        for node in self.group.nodes:
-            if node.kind not in ("agent", "model", "tool") or self.group.by_sub_agent(node):
-                continue
-            name = node.name if node.kind == "agent" else node.name_as_agent()
-            if name:
-                return name
-            if node.kind == "agent" and node.is_unknown:
-                return None  # the next one that has a name may be a sub-agent
-        if entry_agent:
-            return entry_agent.name
-        return None
-
     def _model(self) -> str | None:
         """The model that was called last."""
-        models = (model_of(step.node) for step in reversed(self.top_steps))
+        models = (model_of(step.node) for step in reversed(self.members.top_steps))
         return next((model for model in models if model), None)
-
-    def _answering_agents(self) -> list[Node]:
-        """The entry agent, and the agent that was active last: after a handoff it answers."""
-        entry_agent = self.group.entry_agent
-        nodes = [entry_agent] if entry_agent is not None else []
-        return nodes + [node for node in self.top_agents[-1:] if node is not entry_agent]
-
-    def _answering_steps(self) -> list[Step]:
-        """The model calls that may have answered: none if the agent that was active last started
-        after all of them.
-        """
-        if self.top_agents and self.top_steps:
-            last_agent, last_step = self.top_agents[-1].span, self.top_steps[-1].node.span
-            if last_step.end_ns <= last_agent.start_ns:
-                return []
-        return self.top_steps
-
-    def _failed_node(self) -> Node | None:
-        """The node that failed the turn: an answering agent, or without one the entry or the last
-        model call.
-        """
-        nodes = self._answering_agents()[::-1]
-        if not nodes:
-            nodes = [self.group.entry, *(step.node for step in self.top_steps[-1:])]
-        return next((node for node in nodes if self._has_failed(node)), None)
-
-    def _has_failed(self, node: Node) -> bool:
-        """Whether a node failed. Some workflows have the first error in their trace, although the
-        agent went on after it.
-        """
-        error = error_of(node)
-        if error is None or node.kind != "workflow":
-            return error is not None
-        below = [*self.tools, *(step.node for step in self.steps)]
-        return not any(
-            one.agent not in (node, None) and error_of(one.agent) is None
-            for one in below
-            if error_of(one) == error
-        )
-
-    def _unanswered_model_call(self, final_response: str | None) -> Node | None:
-        """The last model call, if it failed and there is no answer. Some frameworks report success
-        for the agent in that case.
-        """
-        if final_response is not None or not self.top_steps:
-            return None
-        last = self.top_steps[-1].node
-        if error_of(last) is not None:
-            return last
-        return None
 
     def _tokens(self, models: Sequence[ModelCall]) -> tuple[int | None, int | None]:
         """Sums over model calls, because agent spans repeat them. The totals of the agents are used
@@ -333,19 +248,15 @@ class _Reader:
         sums = total_tokens(models)
         if sums != (None, None):
             return sums
-        agents = self.top_agents or self._answering_agents()
+        agents = self.members.top_agents or self.members.answering_agents()
         counted = set(map(id, agents))
         left_out = [
             node
-            for node in self.agents
+            for node in self.members.agents
             if id(node) not in counted
             and any(dialect.totals_leave_out_agents for dialect in node.dialects)
         ]
         return total_tokens([stated_total(node) for node in (*agents, *left_out)])
-
-
-def _is_tool(node: Node) -> bool:
-    return node.kind in ("tool", "handoff") or node.called
 
 
 def _agent_version(spans: Sequence[Span], fields: Fields) -> str | None:

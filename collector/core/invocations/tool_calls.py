@@ -38,20 +38,17 @@ def tool_calls(
     steps: Sequence[Step],
     tools: Sequence[Node],
     rounds: Sequence[Step],
-    empty_means_not_captured: frozenset[FieldPath],
     flags: set[Flag],
 ) -> tuple[ToolCall, ...]:
     """All calls of an invocation. `steps`, `tools` and `rounds` are its model calls, its tool spans
-    and its spans that execute several calls, each by start.
-
-    An empty object at the paths in `empty_means_not_captured` counts as not recorded. Adds to
-    `flags` if content was truncated or removed.
+    and its spans that execute several calls, each by start. Adds to `flags` if content was
+    truncated or removed.
     """
     slots = list(_asked(steps))
     join(slots, tools, steps)
     join_rounds(slots, rounds)
     results = PromptResults(steps, rounds)
-    content = _Content(empty_means_not_captured, flags)
+    content = _Content(_empty_means_not_captured(steps), flags)
     slots.sort(key=lambda slot: slot.order)
     return tuple(_call(slot, results, content) for slot in slots)
 
@@ -66,6 +63,18 @@ def _asked(steps: Sequence[Step]) -> Iterator[Slot]:
         rename = function_naming(step.node)
         named = call._replace(name=rename(call.name)) if rename is not None else call
         yield Slot((step.node.span.start_ns, index, 0, ""), group, step, named)
+
+
+def _empty_means_not_captured(steps: Sequence[Step]) -> frozenset[FieldPath]:
+    """Where `{}` means that content was not captured, as the model calls tell."""
+    hooks = {
+        dialect.empty_means_not_captured
+        for step in steps
+        for dialect in step.node.dialects
+        if dialect.empty_means_not_captured is not None
+    }
+    models = [step.node.span for step in steps]
+    return frozenset(path for hook in hooks for path in hook(models))
 
 
 @dataclass(frozen=True, slots=True)
