@@ -1,6 +1,7 @@
 """What lies between the receivers and the pages: scoring and publishing.
 
-`embedded.py` does both in one process, `workers/fleet.py` with several scorer processes.
+`embedded.py` does both in one process, `workers/fleet.py` with several scorer processes,
+`cluster/engine.py` with processes on several machines.
 """
 
 from __future__ import annotations

@@ -271,9 +271,10 @@ def test_an_agent_that_did_not_run_is_judged_only_where_the_reference_wants_it(
     assert (found.value, found.reason, found.explanation if score[2] else None) == score
 
 
-def test_where_spans_may_be_missing_nobody_knows_whether_the_agent_ran() -> None:
+@pytest.mark.parametrize("scorer", [F1, ResponseMatchScore()])
+def test_where_spans_may_be_missing_nobody_knows_whether_the_agent_ran(scorer: Any) -> None:
     holes = replace(WHOLE, flags=frozenset({"dropped_spans"}))
-    assert OfAgent(F1, "legal").score(holes, EXPECTED).reason == "tools_not_recorded"
+    assert OfAgent(scorer, "legal").score(holes, EXPECTED).reason == "tools_not_recorded"
 
 
 def test_an_idle_agent_has_no_run_in_the_evidence() -> None:

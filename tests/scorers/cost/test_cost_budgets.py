@@ -98,6 +98,7 @@ def test_a_turn_of_the_model_is_a_message_of_an_agent_that_talks_to_the_user() -
         ModelCall("3", run="called"),
         ModelCall("4", run="specialist"),
         ModelCall("5"),
+        ModelCall("6", run="called"),
     )
     runs = (AgentRun("called", "search"), AgentRun("specialist", "billing", via="handoff"))
     actual = invocation(model_calls=calls, sub_agents=runs)
