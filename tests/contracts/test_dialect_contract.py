@@ -103,7 +103,7 @@ def test_the_module_of_a_dialect_documents_recognition_and_pitfalls() -> None:
     assert not short
 
 
-def test_the_scopes_names_and_byte_marks_let_every_matching_span_pass(dialect: Dialect) -> None:
+def test_the_scopes_names_and_key_prefixes_let_every_matching_span_pass(dialect: Dialect) -> None:
     registry = Registry([dialect])
     kept_back = [
         one

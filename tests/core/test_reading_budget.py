@@ -33,7 +33,7 @@ class Life:
         self.seconds = 0.0
         self.telemetry = InternalTelemetry()
         slow = Dialect(
-            name="slow", byte_marks=(b"seconds",), matches=lambda _: True, kind=self._take_time
+            name="slow", key_prefixes=("seconds",), matches=lambda _: True, kind=self._take_time
         )
         self.pipeline = Pipeline(
             Registry([slow, *INSTALLED.dialects]),
@@ -174,7 +174,7 @@ def test_invocations_of_a_busy_trace_share_the_time() -> None:
 def test_a_trace_that_is_too_big_may_be_too_slow_as_well() -> None:
     life = Life({})
     life.pipeline = Pipeline(
-        Registry([Dialect("slow", lambda _: True, life._take_time, byte_marks=(b"seconds",))]),
+        Registry([Dialect("slow", lambda _: True, life._take_time, key_prefixes=("seconds",))]),
         EVALUATOR,
         ReferenceSet(),
         life.telemetry,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -20,6 +21,7 @@ from pathgauge.collector.core.invocations.dialects.field_paths import first
 from pathgauge.collector.core.invocations.dialects.vocabulary import has_mark
 from pathgauge.collector.core.invocations.messages.values import as_id, as_int, as_object, decoded
 from pathgauge.collector.core.invocations.node import Node
+from pathgauge.collector.core.otlp.key_prefixes import KeyPrefixes
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 
 TURN = "pathgauge.turn"
@@ -44,6 +46,9 @@ WRAPPERS = (
     "mastra.metadata.",
 )
 """Prefixes under which frameworks write the metadata of their users."""
+
+_JSON_METADATA = "metadata"
+_METADATA = KeyPrefixes((*WRAPPERS, _JSON_METADATA))
 
 _MEMBER = b"pathgauge="
 
@@ -124,21 +129,27 @@ def _sources(
     yield _ids([entry.span.attributes], keys)
     for node in above:
         yield _ids([node.span.attributes], keys)
-    byte_marks = tuple(key.encode() for key in keys)
     below = [node.span for node in members if node is not entry]
-    yield _ids((span.attributes for span in below if _has_mark(span, byte_marks)), keys)
+    yield _ids((span.attributes for span in below if _searched(keys).may_be_in(span.raw)), keys)
     yield _ids((log.attributes for log in logs), keys)
     yield _scenarios_in_tracestates(members)
-    byte_marks += tuple(key.replace(".", "_").encode() for key in keys)
     own = (span for node in (entry, *above) for span in node.spans)
     yield _ids((_metadata(span, keys) for span in own), keys)
-    yield _ids((_metadata(span, keys) for span in below if _has_mark(span, byte_marks)), keys)
+    yield _ids(_metadata_of(below, keys), keys)
     yield _ids([entry.span.resource.attributes], keys)
 
 
-def _has_mark(span: Span, byte_marks: tuple[bytes, ...]) -> bool:
-    """Whether a span may have one of the keys. Avoids decoding most spans."""
-    return has_mark(span.raw, byte_marks)
+def _metadata_of(spans: Iterable[Span], keys: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """The metadata of spans that may have one of the keys in it. Others are not decoded."""
+    names = [name.encode() for key in keys for name in (key, _alias(key))]
+    for span in spans:
+        if _METADATA.may_be_in(span.raw) and has_mark(span.raw, names):
+            yield _metadata(span, keys)
+
+
+@lru_cache
+def _searched(keys: tuple[str, ...]) -> KeyPrefixes:
+    return KeyPrefixes(keys)
 
 
 def _ids(sources: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterator[str]:
@@ -179,13 +190,17 @@ def _tracestates(members: Iterable[Node]) -> Iterator[list[tuple[str, str]]]:
 def _metadata(span: Span, keys: tuple[str, ...]) -> dict[str, Any]:
     """User metadata by key. Keys may have underscores instead of dots, values may be JSON."""
     attributes = span.attributes
-    metadata = dict(as_object(decoded(attributes.get("metadata"))) or {})
+    metadata = dict(as_object(decoded(attributes.get(_JSON_METADATA))) or {})
     for key, value in attributes.items():
         for wrapper in WRAPPERS:
             if key.startswith(wrapper):
                 metadata[key[len(wrapper) :]] = decoded(value)
     for key in keys:
-        alias = key.replace(".", "_")
+        alias = _alias(key)
         if alias in metadata and key not in metadata:
             metadata[key] = metadata[alias]
     return metadata
+
+
+def _alias(key: str) -> str:
+    return key.replace(".", "_")

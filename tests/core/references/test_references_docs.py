@@ -51,10 +51,10 @@ def test_every_format_has_an_example() -> None:
 
 
 def test_every_matcher_is_in_the_docs_and_no_other() -> None:
-    byte_marks = {next(iter(yaml_source.read(text, "docs")[0].data)) for text in MATCHERS}
+    names = {next(iter(yaml_source.read(text, "docs")[0].data)) for text in MATCHERS}
     with pytest.raises(ValueError, match="unknown key") as caught:
         matchers.read({"$unknown": 1})
-    assert byte_marks == set(re.findall(r"\$\w+", str(caught.value).partition("expected")[2]))
+    assert names == set(re.findall(r"\$\w+", str(caught.value).partition("expected")[2]))
     for text in MATCHERS:
         matchers.read(yaml_source.read(text, "docs")[0].data)
 

@@ -125,7 +125,7 @@ class Dialect:
     """Whether a span is of this dialect. May use the scope, the span name and the attribute keys,
     but not the attribute values: the answer is cached by these.
 
-    Called only for spans with one of the `scopes`, `names` or `byte_marks`.
+    Called only for spans with one of the `scopes`, `names` or `key_prefixes`.
     """
     kind: Callable[[Span], Kind | None]
     """What a span represents; `None` if this dialect cannot tell. Called for spans that match."""
@@ -133,9 +133,9 @@ class Dialect:
     """Prefixes of the names of its instrumentation scopes."""
     names: tuple[str, ...] = ()
     """Prefixes of span names that only this dialect uses."""
-    byte_marks: tuple[bytes, ...] = ()
-    """Byte strings of which every span of the dialect contains at least one. They let spans of HTTP
-    clients and databases pass without being decoded.
+    key_prefixes: tuple[str, ...] = ()
+    """Beginnings of attribute keys of which every span of the dialect has at least one. They let
+    spans of HTTP clients and databases pass without being decoded.
     """
     reads: tuple[str | JsonMember, ...] = ()
     """The attributes that the functions of this dialect read, except those in `fields`.

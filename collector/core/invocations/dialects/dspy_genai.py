@@ -79,7 +79,7 @@ DSPY_GENAI = replace(
     before=("genai",),
     scopes=(SCOPE,),
     names=(),
-    byte_marks=(),
+    key_prefixes=(),
     matches=lambda span: span.scope.name == SCOPE,
     messages=read_messages,
     final_tools=("finish", "submit"),

@@ -97,7 +97,7 @@ def _operation(span: Span) -> Kind | None:
 GENAI = Dialect(
     name="genai",
     names=_NAME_PREFIXES,
-    byte_marks=tuple(prefix.encode() for prefix in _KEY_PREFIXES),
+    key_prefixes=_KEY_PREFIXES,
     matches=matches,
     kind=kind,
     reads=(

@@ -132,7 +132,7 @@ LANGFUSE = Dialect(
     name="langfuse",
     before=("mlflow",),
     scopes=("langfuse-sdk",),
-    byte_marks=(KIND.encode(),),
+    key_prefixes=(KIND,),
     matches=matches,
     kind=kind,
     # Not the tags: users write them. Without them, steps of a LangChain sequence outside of

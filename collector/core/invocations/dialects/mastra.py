@@ -59,7 +59,7 @@ def _step_output(span: Span) -> Any:
 MASTRA = Dialect(
     name="mastra",
     before=("langsmith",),
-    byte_marks=(TYPE.encode(),),
+    key_prefixes=(TYPE,),
     matches=matches,
     kind=kind,
     reads=(TYPE, _OPERATION, _FINISH),

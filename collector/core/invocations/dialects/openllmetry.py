@@ -142,7 +142,7 @@ def _may_be_entry(span: Span) -> bool:
 OPENLLMETRY = Dialect(
     name="openllmetry",
     before=("openai_agents",),
-    byte_marks=(b"traceloop.", _REQUEST_TYPE.encode()),
+    key_prefixes=("traceloop.", _REQUEST_TYPE),
     matches=matches,
     kind=kind,
     reads=(KIND, ENTITY, NODES, _REQUEST_TYPE, _NODE, _WORKFLOW, METADATA + langgraph.PATH),

@@ -129,7 +129,7 @@ OPENLLMETRY_LLAMA_INDEX = replace(
     OPENLLMETRY,
     before=("openllmetry",),
     scopes=(SCOPE,),
-    byte_marks=(),
+    key_prefixes=(),
     matches=matches,
     kind=kind,
     reads=(KIND, _OPERATION),

@@ -19,11 +19,11 @@ from pathgauge.collector.core.invocations.dialects.genai import GENAI, is_unknow
 from pathgauge.collector.core.invocations.dialects.shape_cache import ShapeCache
 from pathgauge.collector.core.invocations.dialects.unknown import adds_to_conventions, unknown
 from pathgauge.collector.core.invocations.dialects.vocabulary import (
-    has_mark,
     is_infrastructure,
     may_speak,
     speaks_of_agents,
 )
+from pathgauge.collector.core.otlp.key_prefixes import KeyPrefixes
 from pathgauge.collector.core.otlp.spans import Span
 from pathgauge.collector.core.reading_budget import spend
 
@@ -66,11 +66,9 @@ class Registry:
         self._precedence = [*sorted(self.dialects, key=_rank), self.fallback]
         self._names = tuple(name for dialect in self.dialects for name in dialect.names)
         self._entry_names = tuple(name for one in self.dialects for name in one.entry_names)
-        marks = dict.fromkeys(mark for one in (GENAI, *self.dialects) for mark in one.byte_marks)
-        self._byte_marks = tuple(
-            mark for mark in marks if not any(other in mark for other in marks if other != mark)
+        self._key_prefixes = KeyPrefixes(
+            dict.fromkeys(prefix for one in (GENAI, *self.dialects) for prefix in one.key_prefixes)
         )
-        """Without those that contain another one, which is found wherever they are."""
         self._matching: ShapeCache[tuple[Dialect, ...]] = ShapeCache(_MAX_SHAPES)
         """Cache of the matching dialects by scope, name and attribute keys: there are few such
         combinations, compared with the number of spans.
@@ -163,7 +161,7 @@ class Registry:
         return (
             self._by_scope(span.scope.name).is_claimed
             or span.name.startswith(self._names)
-            or has_mark(span.raw, self._byte_marks)
+            or self._key_prefixes.may_be_in(span.raw)
         )
 
     def may_be_entry(self, span: Span) -> bool:
@@ -181,7 +179,7 @@ class Registry:
     def _find_by_scope(self, scope: str) -> _OfScope:
         claiming = tuple(one for one in self.dialects if scope.startswith(one.scopes))
         possible = tuple(
-            one for one in self.dialects if one in claiming or one.byte_marks or one.names
+            one for one in self.dialects if one in claiming or one.key_prefixes or one.names
         )
         hooks = [
             one.may_be_entry

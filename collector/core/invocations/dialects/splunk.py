@@ -35,7 +35,7 @@ def failure(span: Span) -> str | None:
 SPLUNK = Dialect(
     name="splunk",
     before=("genai",),
-    byte_marks=(_SAMPLED.encode(), _STEP.encode()),
+    key_prefixes=(_SAMPLED, _STEP),
     matches=matches,
     kind=kind,
     reads=(_SAMPLED, _STEP, _OPERATION, _MODEL),

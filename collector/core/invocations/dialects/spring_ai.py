@@ -47,7 +47,7 @@ def carried_out_by_model_client(tool: Span) -> bool:
 SPRING_AI = Dialect(
     name="spring-ai",
     before=("langsmith",),
-    byte_marks=(PREFIX.encode(),),
+    key_prefixes=(PREFIX,),
     matches=matches,
     kind=kind,
     reads=(_KIND, _OPERATION, _MODELS_TOOLS),

@@ -86,7 +86,7 @@ def may_speak(raw: bytes) -> bool:
         return True
     if has_mark(raw, _REQUESTS):
         return False
-    return has_mark(raw, _MORE_MARKS) or _AGENT.search(raw) is not None
+    return has_mark(raw, _MORE_MARKS) or (b"gent" in raw and _AGENT.search(raw) is not None)
 
 
 def has_mark(raw: bytes, marks: Iterable[bytes]) -> bool:

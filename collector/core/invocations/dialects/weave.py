@@ -36,7 +36,7 @@ WEAVE = replace(
     before=("genai",),
     scopes=(SCOPE,),
     names=(),
-    byte_marks=(),
+    key_prefixes=(),
     matches=lambda span: span.scope.name == SCOPE,
     kind=kind,
     reads=(*GENAI.reads, _RUN, _HANDOFF),

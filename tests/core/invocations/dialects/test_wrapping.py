@@ -67,8 +67,8 @@ Framework = tuple[str, dict[str, str], str, str]
 
 
 def call(framework: Framework, arguments: Any, result: Any) -> ToolCall:
-    scope, byte_marks, arguments_key, result_key = framework
-    written = {**byte_marks, arguments_key: json.dumps(arguments), result_key: json.dumps(result)}
+    scope, attributes, arguments_key, result_key = framework
+    written = {**attributes, arguments_key: json.dumps(arguments), result_key: json.dumps(result)}
     agent = span("a", "invoke_agent a", {"gen_ai.operation.name": "invoke_agent"}, end=9)
     [one] = read(
         Trace(
