@@ -75,6 +75,8 @@ class DriftView:
     others: Sequence[StreamView] = ()
     suspected: int = 0
     """Of the others."""
+    learning: int = 0
+    """Of the others: those without a score that was compared."""
     scenarios: Sequence[WorseView] = ()
     """If the page is about all scenarios of an agent: those that became worse."""
     together: Sequence[StreamView] = ()
@@ -93,6 +95,7 @@ def of_series(visit: Visit, series: Series) -> DriftView:
         worse=_alarms(one for one in views if one.state == "worse"),
         others=others,
         suspected=sum(one.state == "suspected" for one in others),
+        learning=sum(one.state == "learning" for one in others),
         scenarios=[] if series.scenario else worse(_scenarios(visit, series))[:SCENARIOS],
         together=_together(visit, series) if series.scenario else [],
     )

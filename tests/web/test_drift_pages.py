@@ -99,6 +99,16 @@ def test_a_baseline_that_is_being_learned_is_not_known_yet() -> None:
     assert "f1 the scores of the last days not known yet 0.8 – – learning" in read(drifts)
 
 
+def test_comparisons_that_still_learn_are_not_counted_as_those_without_a_sign() -> None:
+    drifts = Drifts()
+    drifts.observe(KEY._replace(metric="other"), Measure(), 0.8, WALL)
+    assert "Not known yet: 1 comparison still learning" in read(drifts)
+    steady(drifts, KEY)
+    assert "No sign of it in 1 comparison; 1 still learning" in read(drifts)
+    steady(drifts, KEY._replace(metric="third"), bad=6)
+    assert "1 comparison of 3 with some evidence, too little for an alarm; 1 still" in read(drifts)
+
+
 def test_a_version_is_compared_with_the_one_before_it() -> None:
     drifts = two_versions(Measure(threshold=0.2))
     seen = {AgentVersion("support", "2"): WALL + 3600 * 100}
