@@ -27,7 +27,7 @@ from support.serving import serving
 from support.web_client import site
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, ONLY_MAKE_E2E, needs_chromium]
-WIDTHS = (360, 1280, 1920)
+WIDTHS = (360, 768, 920, 1280, 1920)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 STATIC = {
     "overview": "/",
