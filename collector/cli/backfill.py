@@ -142,7 +142,7 @@ def backfill(
                     _confirm()
             with shown_progress(err) as progress:
                 run = Backfill(settings, active, opened, options, progress)
-                lines = report_lines(*_run(run, settings, active, declined=declined))
+                lines = report_lines(*_run(run, settings, active, declined=declined), output)
         finally:
             opened.close()
     for line in lines:

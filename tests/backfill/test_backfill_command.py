@@ -55,6 +55,9 @@ def test_results_have_their_original_times(backfill: Run, tmp_path: Path) -> Non
     done = backfill()
     assert (done.exit_code, done.stderr) == (0, "")
     assert "done: 60 traces" in done.stdout
+    series = tmp_path / "past" / "openmetrics.txt"
+    assert series.is_file()
+    assert f"create-blocks-from openmetrics {series} makes" in done.stdout
     starts = {one.trace_id: one.start / 1e9 for one in PAST.traces}
     found = rows(tmp_path / "past", "SELECT trace_id, at FROM results WHERE revision = 0")
     assert len(found) == len(starts)

@@ -119,6 +119,7 @@ def test_the_options_appear_in_the_expressions(run: Run) -> None:
             " PathgaugeAggregateBreached, ",
         ),
         (("--severity", "critical="), "--severity: found '', expected a word such as page"),
+        (("--severity", "critical"), "--severity: found 'critical', expected NAME=VALUE"),
         (
             ("--for", "PathgaugeNothing=5m"),
             (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
 from pathgauge.collector.offline.judge_check.cost import CheckCost
 from pathgauge.collector.service.backfill.run import Report
@@ -12,8 +14,8 @@ from pathgauge.scorers.matching.wording import counted
 _MAX_IDS = 5
 
 
-def report_lines(report: Report, cost: CheckCost | None) -> Iterator[str]:
-    """Lines of text."""
+def report_lines(report: Report, cost: CheckCost | None, folder: Path) -> Iterator[str]:
+    """Lines of text. The `folder` is the one that the backfill has written."""
     position = report.position
     rate = report.traces / report.seconds if report.seconds else 0.0
     verb = "resumed" if report.resumed else "done"
@@ -38,4 +40,5 @@ def report_lines(report: Report, cost: CheckCost | None) -> Iterator[str]:
     if report.unjudged:
         reasons = ", ".join(f"{reason} {number}" for reason, number in report.unjudged.items())
         yield f"judges gave no score in {counted(sum(report.unjudged.values()), 'case')}: {reasons}"
-    yield f"promtool tsdb create-blocks-from openmetrics {NAME} makes blocks for Prometheus"
+    series = shlex.quote(str(folder / NAME))
+    yield f"promtool tsdb create-blocks-from openmetrics {series} makes blocks for Prometheus"

@@ -94,8 +94,8 @@ def _wait(text: str, alerts: Collection[str]) -> tuple[str, str]:
 
 
 def _pair(text: str, option: str, names: Collection[str]) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    if name not in names:
+    name, equals, value = text.partition("=")
+    if not equals or name not in names:
         raise ChoiceError(
             f"{option}: found {name!r}, expected NAME=VALUE with one of {', '.join(sorted(names))}"
         )
