@@ -28,7 +28,7 @@ def explain(
 
     Shows how much evidence there is for a change, since when, from which mean to which, and which
     tool calls cost more than before. Evidence of N days means: by chance alone, this much evidence
-    is reached once in N days. Adjusted evidence allows for the number of series. An alarm is raised
+    is reached once in N days. Adjusted evidence allows for the number of series. An alert is raised
     above 365 days, unless the configuration says otherwise. Without a scenario and --metric, it
     also shows whether invocations without a reference call other tools than before: which tools,
     transitions and paths are new or have vanished.

@@ -101,7 +101,7 @@ def test_it_shows_the_change_and_what_changed(explain: Run) -> None:
     assert stream == {
         "evidence (days)": ">36500",
         "adjusted (days)": ">36500",
-        "alarm": "yes",
+        "alert": "yes",
         "scenario": "refund",
         "metric": "f1",
         "against": "threshold",
@@ -127,15 +127,15 @@ def test_rows_of_several_tenants_name_their_tenant(capsys: pytest.CaptureFixture
     assert len(rows) == len(set(rows))
 
 
-@pytest.mark.parametrize(("bad", "alarm"), [(6, "no"), (40, "yes")])
-def test_an_alarm_is_said_in_words(
-    bad: int, alarm: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("bad", "alert"), [(6, "no"), (40, "yes")])
+def test_an_alert_is_said_in_words(
+    bad: int, alert: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drifts = drifted(SeriesKey("support", "refund", "f1"), bad=bad)
     found = sources(None, drifts=lambda: explained(drifts))
     print_drift(report(found, None, DriftQuery(agent="support")), Console(width=1000))
     headings, row = (line.split("\t") for line in capsys.readouterr().out.splitlines()[:2])
-    assert dict(zip(headings, row, strict=True))["alarm"] == alarm
+    assert dict(zip(headings, row, strict=True))["alert"] == alert
 
 
 def test_json_is_the_answer_of_the_api(explain: Run) -> None:
@@ -153,7 +153,7 @@ def test_it_shows_which_tool_calls_of_an_agent_changed(explain: Run) -> None:
     assert stream == {
         "tool calls of": "known versions",
         "status": "diverging",
-        "alarm": "yes",
+        "alert": "yes",
         "since": "2026-12-03 12:13 UTC",
         "still needed": "",
     }

@@ -88,7 +88,7 @@ def test_evidence_that_is_too_little_for_an_alarm_is_open_to_the_reader() -> Non
     page = pages(steady(Drifts(), KEY, bad=6)).get(PAGE).text
     assert "<details open>" in page
     text = text_of(page)
-    assert "1 comparison of 1 with some evidence, too little for an alarm" in text
+    assert "1 comparison of 1 with some evidence, too little for an alert" in text
     assert "1 → 0 2026-11-23 03:03:20" in text
     assert 'id="worse"' not in page
 
@@ -106,7 +106,7 @@ def test_comparisons_that_still_learn_are_not_counted_as_those_without_a_sign() 
     steady(drifts, KEY)
     assert "No sign of it in 1 comparison; 1 still learning" in read(drifts)
     steady(drifts, KEY._replace(metric="third"), bad=6)
-    assert "1 comparison of 3 with some evidence, too little for an alarm; 1 still" in read(drifts)
+    assert "1 comparison of 3 with some evidence, too little for an alert; 1 still" in read(drifts)
 
 
 def test_a_version_is_compared_with_the_one_before_it() -> None:
@@ -191,7 +191,7 @@ def test_the_overview_lists_alarms_first_and_marks_their_scenarios() -> None:
     assert (
         "Scores that became worse Agent and scenario Criterion Mean before → since Since"
         " First seen about then Most of the loss"
-        " support · refund f1 and 1 further alarm 1 → 0 2026-11-23 03:03:20"
+        " support · refund f1 and 1 further alert 1 → 0 2026-11-23 03:03:20"
     ) in text
     assert "version 2.5.0 missing call: search 100%" in text
     assert "support · refund breached became worse newest run" in text

@@ -14,7 +14,7 @@ _STREAMS = (
     Heading("scenario"),
     Heading("metric"),
     Heading("against"),
-    Heading("alarm"),
+    Heading("alert"),
     Heading("evidence (days)", right=True),
     Heading("adjusted (days)", right=True),
     Heading("since"),

@@ -12,7 +12,7 @@ from pathgauge.scorers.matching.wording import counted
 _STREAMS = (
     Heading("tool calls of"),
     Heading("status"),
-    Heading("alarm"),
+    Heading("alert"),
     Heading("evidence (days)", right=True),
     Heading("since"),
     Heading("invocations", right=True),

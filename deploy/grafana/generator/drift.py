@@ -55,7 +55,7 @@ def misses() -> timeseries.Panel:
     by = f"{_STREAM}, kind, tool, argument"
     return graph(
         "What explains the loss",
-        "Share of the additional loss since the change, while an alarm is open, by tool call that"
+        "Share of the additional loss since the change, while an alert is open, by tool call that"
         " is missing or unexpected, or by argument that differs.",
         "percentunit",
         Query(

@@ -50,12 +50,12 @@ def drift_gauges(
     *,
     limit_days: float | None,
 ) -> Iterator[GaugeFamily]:
-    """All series about drift; `now` is in Unix seconds. An alarm is raised above `limit_days`;
+    """All series about drift; `now` is in Unix seconds. An alert is raised above `limit_days`;
     `None`: no drift is detected.
     """
     if limit_days is None:
         return
-    limit = GaugeFamily("pathgauge_drift_limit", "Evidence that raises an alarm, in days.")
+    limit = GaugeFamily("pathgauge_drift_limit", "Evidence that raises an alert, in days.")
     limit.add_metric((), limit_days)
     yield limit
     names = tenant.names(*_LABELS, JUDGE)
