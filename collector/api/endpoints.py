@@ -144,7 +144,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/references",
-        "The active references, and when they were last run",
+        "The active references, and when they were last used",
         lambda sources, tenant, query, path: overview.references(sources, tenant),
         models.References,
     ),
@@ -179,7 +179,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/feedback",
-        "What people said of a run, a trace or a conversation",
+        "What people said of an invocation, a trace or a conversation",
         lambda sources, tenant, query, path: feedback.given(sources, tenant, query),
         GivenAnswers,
         FeedbackQuery,

@@ -53,8 +53,8 @@ Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 
 
 class Given(BaseModel):
-    """An answer of a person. It is about a run, a whole trace or a conversation, and says something
-    with `thumb`, `label` or `rating`.
+    """An answer of a person. It is about an invocation, a whole trace or a conversation, and says
+    something with `thumb`, `label` or `rating`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=describe_properties)
@@ -63,7 +63,7 @@ class Given(BaseModel):
     """Chosen by the client: the same answer sent again with it changes nothing."""
     trace_id: TraceId | None = None
     span_id: SpanId | None = None
-    """The entry agent's span of the run. Needed if the trace has several runs."""
+    """The entry agent's span of the invocation. Needed if the trace has several invocations."""
     conversation_id: str | None = Field(default=None, min_length=1, max_length=MAX_ID_CHARS)
     """Instead of a trace."""
     name: str = Field(default=DEFAULT_NAME, min_length=1, max_length=MAX_NAME_CHARS)

@@ -114,8 +114,8 @@ class Comparison(Model):
 
 
 class People(Model):
-    """How many people call a run good, and how many bad. Answers about single criteria do not
-    count.
+    """How many people call an invocation good, and how many bad. Answers about single criteria do
+    not count.
     """
 
     good: int = 0
@@ -261,18 +261,18 @@ class ReferenceState(Model):
     turns: int
     required: bool
     last_run: datetime | None
-    """When a run was evaluated against it; `null`: never, as far as the store goes back."""
+    """When an invocation was evaluated against it; `null`: never, as far as the store goes back."""
 
 
 class References(Model):
-    """The active references, those that were never run first."""
+    """The active references, those that were never used first."""
 
     references: list[ReferenceState]
     matched: int
     """How many of the last `of` invocations had a reference."""
     of: int
     complete: bool = True
-    """Whether the last run of all of them was looked for."""
+    """Whether the last use of all of them was looked for."""
 
 
 class CriterionRuns(Model):
@@ -316,8 +316,8 @@ class ReferenceDocument(Model):
     source: str
     """Its `file` or `file:line`."""
     active: bool
-    """`false`: no reference of this scenario is active, and this is the turn that a stored run was
-    evaluated against.
+    """`false`: no reference of this scenario is active, and a stored invocation was evaluated
+    against this turn.
     """
     turn_index: int | None
     """The turn of the conversation that `document` holds; `null`: it holds all turns."""

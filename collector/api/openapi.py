@@ -91,7 +91,7 @@ def _posting() -> dict[str, Any]:
     }
     return {
         "operationId": "post_feedback",
-        "summary": "Take what a person says of a run; the answer is sent when it is durable",
+        "summary": "Take what a person says of an invocation; answered when it is durable",
         "requestBody": {
             "required": True,
             "content": {

@@ -24,7 +24,7 @@ def explain(
     metric: Annotated[str | None, typer.Option(help="Only by this metric.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Explain how the runs of an agent changed.
+    """Explain how the behavior of an agent changed.
 
     Shows how much evidence there is for a change, since when, from which mean to which, and which
     tool calls cost more than before. Evidence of N days means: by chance alone, this much evidence

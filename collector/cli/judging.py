@@ -38,7 +38,7 @@ def check(
         bool,
         typer.Option(
             "--feedback",
-            help="Take the runs in the store that people have answered, instead of a file.",
+            help="Take the invocations in the store that people have answered, instead of a file.",
         ),
     ] = False,
     criterion: Annotated[
@@ -74,8 +74,8 @@ def check(
     agreement with the labels, and how often the order of the data or a prompt injection flips a
     verdict. Each example costs two requests, plus one for each injection.
 
-    With --feedback, the labels are the answers of people in the store, for runs whose evidence is
-    kept in full.
+    With --feedback, the labels are the answers of people in the store, for invocations whose
+    evidence is kept in full.
 
     Exits with 0 when every judge is good enough. Exits with 1 when one misses --min-kappa or
     --max-flips, or when no example was judged. Exits with 2 when a file or an option cannot be

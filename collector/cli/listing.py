@@ -87,7 +87,7 @@ def rules(
         str,
         typer.Option(
             help="URL at which browsers reach the pages of the collector. Alerts about scores link"
-            " to the runs behind them."
+            " to the invocations behind them."
         ),
     ] = "http://localhost:9464",
 ) -> None:

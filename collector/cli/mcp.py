@@ -58,7 +58,7 @@ def mcp(
     """Answer questions of coding assistants (MCP).
 
     An assistant that speaks the Model Context Protocol starts it, and asks a running collector
-    which runs fail and why. All tools only read. Needs the extra `mcp`.
+    which invocations fail and why. All tools only read. Needs the extra `mcp`.
 
     Example: `pathgauge mcp --url http://127.0.0.1:9464`
     """

@@ -1,4 +1,4 @@
-"""Commands about stored results: find the runs that failed, explain one, export its trace."""
+"""Commands about stored results: find those that failed, explain one, export its trace."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def list_results(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of text.")] = False,
 ) -> None:
-    """Find the runs that failed, and why.
+    """Find the invocations that failed, and why.
 
     Use it when an alert fires. It lists the invocations that failed in the last hour, the newest
     first. It reads the store of the collector, whether it runs or not, or asks a running one with
@@ -168,8 +168,8 @@ def show(
 ) -> None:
     """Explain the results of a trace.
 
-    Use it to see why a run failed: what the user said, the expected and the actual answer, both
-    trajectories side by side, and why each criterion gave its value.
+    Use it to see why an invocation failed: what the user said, the expected and the actual answer,
+    both trajectories side by side, and why each criterion gave its value.
 
     Example: `pathgauge results show 4bf92f3577b34da6a3ce929d0e0e4736`
     """
@@ -202,10 +202,10 @@ def export(
 ) -> None:
     """Write a trace as OTLP/JSON.
 
-    Use it to repeat the scoring of a run with other criteria or references, or to make a reference
-    of it: `pathgauge score`, `invocations` and `record` read the file. The spans themselves are
-    deleted minutes after they were scored. Then the trace is rebuilt from what explains its
-    results; standard error says so.
+    Use it to repeat the scoring of an invocation with other criteria or references, or to make a
+    reference of it: `pathgauge score`, `invocations` and `record` read the file. The spans
+    themselves are deleted minutes after they were scored. Then the trace is rebuilt from what
+    explains its results; standard error says so.
 
     Example: `pathgauge results export 4bf92f3577b34da6a3ce929d0e0e4736 --output trace.json`
     """

@@ -207,7 +207,7 @@ def _print_notes(replayed: Sequence[Replayed], gate: Gate) -> None:
     print_messages(list(divided(replayed)))
     if gate.not_run:
         absent = ", ".join(gate.not_run)
-        print_messages([f"scenarios with a reference, but without a run: {absent}"])
+        print_messages([f"scenarios with a reference, but without an invocation: {absent}"])
 
 
 def _print_result(

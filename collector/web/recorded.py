@@ -28,10 +28,10 @@ def reference_file(visit: Visit) -> Response:
     if stored.session is not None:
         raise ProblemError(409, "This is a session. One of its turns can become a reference.")
     if evidence is None:
-        raise ProblemError(404, "What the run did is not kept, so it cannot become a reference.")
+        raise ProblemError(404, "What the agent did is not kept, so it cannot become a reference.")
     if evidence.cut:
         raise ProblemError(
-            409, "The run is too long to be kept in full, so it cannot become a reference."
+            409, "The invocation is too long to be kept in full, so it cannot become a reference."
         )
     turn, notes = recorded_turn(evidence.invocation, RecordOptions())
     scenario_id = evidence.scenario_id or NEW_SCENARIO

@@ -43,7 +43,7 @@ FLAGS: Mapping[Flag, str] = {
     "lost_tool_calls": "Spans of tool calls were lost.",
     "llm_detail_unreliable": "Details of the model requests contradict each other.",
     "no_tool_spans": "The telemetry has no spans of tools, so the tool calls are not known.",
-    "scenario_conflict": "Spans of this run name different scenarios.",
+    "scenario_conflict": "Spans of this invocation name different scenarios.",
     "clock_skew": "The clocks of the senders differ, so times may be wrong.",
     "unknown_dialect": "No dialect understands this telemetry; what is certain was read.",
 }
@@ -66,12 +66,12 @@ DRIFTS: Mapping[str, str] = {
     "learning": "learning",
 }
 _REASONS: Mapping[str, str] = {
-    "no_scenario_id": "the run has no scenario id",
+    "no_scenario_id": "the invocation has no scenario id",
     "unknown_scenario": "no reference has this scenario id",
     "scenario_conflict": "its spans name different scenarios",
     "unexpected_turn": "the reference has no such turn",
-    "lost_telemetry": "spans of the run were lost",
-    "no_conversation_id": "the reference is a conversation, and the run has no conversation id",
+    "lost_telemetry": "spans of the invocation were lost",
+    "no_conversation_id": "the reference is a conversation, but there is no conversation id",
 }
 
 

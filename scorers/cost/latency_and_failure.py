@@ -11,7 +11,7 @@ from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
 
 @dataclass(frozen=True)
 class Latency(Amount):
-    """Seconds that the agent took. A failed run has no value, because failing early is not fast."""
+    """Seconds that the agent took. A failed invocation has no value: failing early is not fast."""
 
     name: ClassVar[str] = "latency"
 
@@ -27,7 +27,7 @@ class Latency(Amount):
 
 @dataclass(frozen=True)
 class Failure(Rate):
-    """1 if the run failed, else 0."""
+    """1 if the invocation failed, else 0."""
 
     name: ClassVar[str] = "failure"
     binary: ClassVar[bool] = True

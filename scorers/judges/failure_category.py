@@ -43,8 +43,8 @@ _QUESTION = "\n".join(
 
 @dataclass(frozen=True)
 class FailureCategory(LabelJudge):
-    """1 if the run succeeded by majority of the samples, else 0; the verdict in the details is the
-    category of the failure.
+    """1 if the invocation succeeded by majority of the samples, else 0; the verdict in the
+    details is the category of the failure.
     """
 
     name: ClassVar[str] = "failure_category"

@@ -738,8 +738,8 @@ def test_judges_of_sessions_alone_cannot_be_compared_with_people(
     found = run("judge", "check", "--feedback", "-c", "pathgauge.yaml", *options)
     assert found.exit_code == 2
     assert found.stderr == (
-        f"pathgauge: --feedback: found no judge of single runs, only of sessions: {OF_SESSIONS};"
-        " expected one: the evidence of an answered session has no turns\n"
+        f"pathgauge: --feedback: found no judge of single invocations, only of sessions:"
+        f" {OF_SESSIONS}; expected one: the evidence of an answered session has no turns\n"
     )
 
 
@@ -749,7 +749,9 @@ def test_without_any_answer_there_is_nothing_to_check(run: Run, serve: Any, fold
         commit(store, [evaluation("a")], time.time())
     found = run("judge", "check", "--feedback", "-c", "pathgauge.yaml")
     assert found.exit_code == 2
-    assert "--feedback: found no run with an answer of people" in " ".join(found.stderr.split())
+    assert "--feedback: found no invocation with an answer of people" in " ".join(
+        found.stderr.split()
+    )
 
 
 def test_labels_come_from_one_place(run: Run, serve: Any) -> None:

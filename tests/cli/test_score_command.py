@@ -210,7 +210,7 @@ def test_a_gate_that_judged_nothing_fails_and_says_why(run: Run, folder: Path) -
     assert result.exit_code == 1
     assert cells(result.stdout) == [COLUMNS, ["", "refund", *[""] * 4, "0", "0", "not run", ""]]
     assert result.stderr.splitlines() == [
-        "pathgauge: scenarios with a reference, but without a run: refund",
+        "pathgauge: scenarios with a reference, but without an invocation: refund",
         "2 x no reference: no scenario id",
         "1 x no reference: unknown scenario 'unheard-of'",
         "1 x no reference: unknown scenario 'refnd' (known: 'refund')",
@@ -428,7 +428,7 @@ def test_a_gate_asks_for_scores_and_for_runs(
     result = run(*GATED, *options)
     assert result.exit_code == bool(gaps)
     assert result.stderr.splitlines() == [
-        "pathgauge: scenarios with a reference, but without a run: a1, a2, must",
+        "pathgauge: scenarios with a reference, but without an invocation: a1, a2, must",
         *gaps,
     ]
 

@@ -194,8 +194,8 @@ def test_the_overview_lists_alarms_first_and_marks_their_scenarios() -> None:
         " support · refund f1 and 1 further alert 1 → 0 2026-11-23 03:03:20"
     ) in text
     assert "version 2.5.0 missing call: search 100%" in text
-    assert "support · refund breached became worse newest run" in text
-    assert "support · fine breached newest run" in text
+    assert "support · refund breached became worse newest" in text
+    assert "support · fine breached newest" in text
 
 
 def test_the_overview_does_not_ask_for_spans_while_an_alarm_is_open() -> None:

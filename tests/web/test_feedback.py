@@ -91,8 +91,8 @@ def test_there_are_no_buttons_about_runs_of_tenants_that_are_not_configured_any_
     store: SqliteStore,
 ) -> None:
     browser = pages(store, tenants=frozenset({"north"}))
-    assert "Good run" not in browser.get(PAGE).text
-    assert "Good run" in browser.get(OF_NORTH).text
+    assert "👍 Good" not in browser.get(PAGE).text
+    assert "👍 Good" in browser.get(OF_NORTH).text
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
@@ -116,7 +116,7 @@ def test_of_several_tenants_the_one_without_a_name_is_answered_about_as_its_page
 ) -> None:
     commit(store, [evaluation("a", tenant=name) for name in ("north", "south")])
     browser = pages(store)
-    assert "Good run" in browser.get(PAGE).text
+    assert "👍 Good" in browser.get(PAGE).text
     assert click(browser) == 303
     assert said(store) == [("", "thumbs_up")]
 

@@ -116,8 +116,8 @@ def test_the_overview_names_unknown_scenarios_with_the_closest_known_id(pages: T
 
 def test_the_overview_gives_the_health_of_the_telemetry_in_one_line(pages: TestClient) -> None:
     assert (
-        "receiving Telemetry since the start: 10 spans received, 1 refused, 2 dropped; 3 runs"
-        " read, 2 scored, 1 skipped; 4 traces open." in text_of(read(pages, "/"))
+        "receiving Telemetry since the start: 10 spans received, 1 refused, 2 dropped; 3"
+        " invocations read, 2 scored, 1 skipped; 4 traces open." in text_of(read(pages, "/"))
     )
 
 
@@ -134,8 +134,11 @@ def test_the_overview_names_agents_that_call_other_tools_and_those_with_too_few_
     now = TRAFFIC_WALL + 270 * HOUR
     page = text_of(read(site(sources(None, traffic=lambda: drift.snapshot(now))), "/"))
     assert "Agents that call other tools than before" in page
-    assert "tool fetch new: 0 % → 100 % of runs" in page
-    assert "Too few runs without a reference to see changes: rare (199 more runs needed)." in page
+    assert "tool fetch new: 0 % → 100 % of invocations" in page
+    assert (
+        "Too few invocations without a reference to see changes: rare (199 more invocations"
+        " needed)." in page
+    )
 
 
 def test_the_overview_finds_series_by_name(pages: TestClient) -> None:
@@ -180,7 +183,7 @@ def test_the_label_of_an_alert_and_the_whole_name_lead_to_the_same_page(tmp_path
     for query in ({"agent": agent, "scenario": name}, labels):
         page = text_of(long.get("/scenario", params=query).text)
         assert "Recent scores" in page
-        assert "1 failed run" in page
+        assert "1 failed invocation" in page
         assert "parcel.yaml:1" in page
 
 
@@ -241,9 +244,9 @@ def test_groups_of_the_newest_failures_are_not_called_those_of_all(
     with opened(tmp_path) as store:
         commit(store, [FAILED, OTHER], time.time())
     found = site(sources(tmp_path))
-    assert "All 2 failed runs" in text_of(read(found, "/"))
+    assert "All 2 failed invocations" in text_of(read(found, "/"))
     monkeypatch.setattr("pathgauge.collector.store.queries.clusters.MAX_FAILURES", 1)
-    assert "All failed runs ; the newest 1 were grouped." in text_of(read(found, "/"))
+    assert "All failed invocations ; the newest 1 were grouped." in text_of(read(found, "/"))
 
 
 def test_failures_without_recent_scores_are_not_called_no_results(tmp_path: Path) -> None:
@@ -353,7 +356,7 @@ def test_a_result_explains_errors_flags_sub_agents_times_and_answers(pages: Test
     page = read(pages, path_of("rich"))
     text = text_of(page)
     for shown in (
-        "The run ended with an error: TimeoutError .",
+        "The invocation ended with an error: TimeoutError .",
         "truncated : Text was cut before it arrived",
         'find_order order "A-2" {"id": 7} not known 1.00 s',
         "error no such parcel",
@@ -380,7 +383,7 @@ def test_a_result_links_to_its_trace_and_to_similar_failures(pages: TestClient) 
     page = read(pages, path_of("failed"))
     trace = FAILED.invocation.trace_id
     assert f'href="https://tempo.example/trace/{trace}?x=1"' in page
-    [similar] = re.findall(r'href="([^"]+)">Runs that failed like this', page)
+    [similar] = re.findall(r'href="([^"]+)">Invocations that failed like this', page)
     assert path_of("failed") in read(pages, html.unescape(similar))
 
 
@@ -444,12 +447,12 @@ def test_the_scenario_page_shows_history_failures_and_the_reference(pages: TestC
     page = read(pages, "/scenario?agent=support&scenario=parcel")
     text = text_of(page)
     for shown in (
-        "4 failed runs: ",
+        "4 failed invocations: ",
         "5 results. Points are means",
         "version v1 , parcel.yaml:1",
         "User Where is my parcel?",
         "Answer It is in Bremen.",
-        "5 runs 4 failed newest",
+        "5 invocations 4 failed newest",
     ):
         assert shown in text
     [chart] = re.findall(r'data-chart="([^"]+)"', page)
@@ -461,7 +464,7 @@ def test_the_scenario_page_of_a_series_without_results_says_so(pages: TestClient
     page = text_of(read(pages, "/scenario?agent=nobody&scenario=parcel"))
     assert "No results of this agent in this scenario are stored." in page
     page = text_of(read(pages, "/scenario?agent=nobody"))
-    assert "No run of this agent without a scenario id is stored. Results has those" in page
+    assert "No invocation of this agent without a scenario id is stored. Results has those" in page
     assert "too long" in text_of(read(pages, f"/scenario?agent={'x' * 1001}", 422))
 
 
@@ -472,15 +475,15 @@ def test_a_reference_whose_runs_are_not_known_is_not_called_never_run(
     monkeypatch.setattr("pathgauge.collector.store.queries.runs._SEARCH_S", -1.0)
     too_slow = text_of(read(site(sources(folder, references=[REFERENCE])), "/references"))
     for text in (in_memory, too_slow):
-        assert "1 active reference; the last run is not known of all" in text
+        assert "1 active reference; the last use is not known of all" in text
         assert "parcel v1 unknown" in text
-        assert "never run" not in text
+        assert "never used" not in text
 
 
 def test_references_are_listed_those_that_were_never_run_first(pages: TestClient) -> None:
     text = text_of(read(pages, "/references"))
-    assert "The references match 5 of the last 5 runs." in text
-    assert text.index("never v2 never run") < text.index("parcel v1 2026-")
+    assert "The references match 5 of the last 5 invocations." in text
+    assert text.index("never v2 never used") < text.index("parcel v1 2026-")
 
 
 def test_static_files_are_cached_for_good_and_have_their_licences(pages: TestClient) -> None:

@@ -146,7 +146,7 @@ def test_a_tenant_sees_its_own_data_alone(pages: TestClient) -> None:
     overview = pages.get("/").text
     for name in ("of", "odd"):
         assert (f"{name}-north" in overview, f"{name}-south" in overview) == (True, False)
-    assert "2 failed runs" in text_of(pages.get("/").text)
+    assert "2 failed invocations" in text_of(pages.get("/").text)
     for path in other:
         for address in (path, f"{path}?tenant=south", f"{path}/reference.yaml"):
             assert pages.get(address).status_code == 404

@@ -219,7 +219,7 @@ class ReferenceAnswer(Answer):
     version: str
     source: str
     active: bool
-    """`false`: no reference is active; this is the turn that a stored run was evaluated against."""
+    """`false`: no reference is active; a stored invocation was evaluated against this turn."""
     turn_index: int | None = None
     turns: list[str]
     """Each as JSON, in the native format of references."""
@@ -236,7 +236,7 @@ class ChangedMiss(Part):
     share: float
     """Its share of the additional loss, from 0 to 1."""
     rate: float
-    """How often in a run, since the change."""
+    """How often in an invocation, since the change."""
     rate_before: float
 
 

@@ -78,9 +78,10 @@ def _introduction(ports: dict[str, int], regress_after_s: float, repair_after_s:
         f"OTLP/gRPC  {HOST}:{ports['grpc']}\n"
         f"OTLP/HTTP  http://{HOST}:{ports['http']}\n"
         f"metrics    http://{HOST}:{ports['metrics']}/metrics\n\n"
-        f"Two example agents are running; open the pages in a browser to see why a run\n"
-        f"fails. After {regress_after_s:g} s a new version of `support` skips a tool, gets\n"
-        f"arguments wrong and answers worse; {repair_after_s:g} s later it is repaired.\n"
+        f"Two example agents are running; open the pages in a browser to see which\n"
+        f"invocations fail, and why. After {regress_after_s:g} s a new version of `support`\n"
+        f"skips a tool, gets arguments wrong and answers worse; {repair_after_s:g} s later it is\n"
+        f"repaired.\n"
         f"Press Ctrl-C to stop.\n"
     )
 

@@ -63,7 +63,9 @@ def _value_problems(
     elif each is None:
         # The best number of seconds or tokens is 0, which no invocation reaches.
         if measure != "mean" and not math.isfinite(scorer.high - scorer.low):
-            text = f"found no 'each', expected the score with which one run passes ({measure})"
+            text = (
+                f"found no 'each', expected the score with which one invocation passes ({measure})"
+            )
             yield location.problem((name, "aggregate"), text)
     elif not is_number(each) or not scorer.low <= each <= scorer.high:
         text = f"found {show_value(each)}, expected a number from {scorer.low:g} to {scorer.high:g}"
@@ -73,12 +75,12 @@ def _value_problems(
 
 def _k_problems(name: str, measure: str, k: Json, location: Location) -> Iterator[Problem]:
     if (measure in _OF_RUNS) != (k is not None):
-        expected = "a number of runs" if measure in _OF_RUNS else "none"
+        expected = "a number of invocations" if measure in _OF_RUNS else "none"
         found, key = ("no 'k'", "aggregate") if k is None else ("'k'", "k")
         text = f"found {found} with aggregate: {measure}, expected {expected}"
         yield location.problem((name, key), text)
     elif k is not None and (isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= 100):
-        text = f"found {show_value(k)}, expected a number of runs from 1 to 100"
+        text = f"found {show_value(k)}, expected a number of invocations from 1 to 100"
         yield location.problem((name, "k"), text)
 
 

@@ -53,8 +53,8 @@ def answered(config: Config, criteria: Sequence[str], others: Sequence[str]) -> 
         raise ConfigError([Problem("", None, ("--feedback",), str(error))]) from error
     if not examples:
         text = (
-            "found no run with an answer of people and with evidence in full, expected some: see"
-            " docs/feedback.md"
+            "found no invocation with an answer of people and with evidence in full, expected some:"
+            " see docs/feedback.md"
         )
         raise ConfigError([Problem("", None, ("--feedback",), text)])
     return examples

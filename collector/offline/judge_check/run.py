@@ -127,8 +127,8 @@ def _of_runs(judges: Iterable[Criterion]) -> list[Criterion]:
     if not found:
         names = ", ".join(criterion.name for criterion in judges)
         text = (
-            f"found no judge of single runs, only of sessions: {names}; expected one: the evidence"
-            " of an answered session has no turns"
+            f"found no judge of single invocations, only of sessions: {names}; expected one: the"
+            " evidence of an answered session has no turns"
         )
         raise ConfigError([Problem("", None, ("--feedback",), text)])
     return found

@@ -55,7 +55,7 @@ class AgreementGauges(Collector):
         )
         yield GaugeMetricFamily(
             "pathgauge_feedback_min_pairs",
-            "The number of runs below which no alert about the agreement is raised.",
+            "The number of invocations below which no alert about the agreement is raised.",
             value=self._min_pairs,
         )
 

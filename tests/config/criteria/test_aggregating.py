@@ -67,7 +67,7 @@ def test_a_criterion_over_an_agent_gives_no_verdict_on_an_invocation() -> None:
         ),
         (
             "{over: agent, aggregate: pass^k}",
-            "aggregate: found no 'k' with aggregate: pass^k, expected a number of runs",
+            "aggregate: found no 'k' with aggregate: pass^k, expected a number of invocations",
         ),
         (
             "{over: agent, aggregate: share, k: 2}",
@@ -75,11 +75,11 @@ def test_a_criterion_over_an_agent_gives_no_verdict_on_an_invocation() -> None:
         ),
         (
             "{over: agent, aggregate: pass@k, k: 0}",
-            "k: found 0, expected a number of runs from 1 to 100",
+            "k: found 0, expected a number of invocations from 1 to 100",
         ),
         (
             "{over: agent, aggregate: pass@k, k: true}",
-            "k: found true, expected a number of runs from 1 to 100",
+            "k: found true, expected a number of invocations from 1 to 100",
         ),
         (
             "{over: agent, threshold: 0.9, objective: 0.9}",
@@ -99,8 +99,8 @@ def test_a_mistake_is_reported_at_its_key(written: str, expected: str) -> None:
 def test_a_share_of_a_metric_without_a_best_score_needs_the_score_of_each() -> None:
     for measure in ("pass^k, k: 2", "share"):
         assert message(f"latency: {{over: agent, aggregate: {measure}}}") == (
-            "c.yaml:1:35: latency.aggregate: found no 'each', expected the score with which one run"
-            f" passes ({measure[:6].rstrip(',')})"
+            "c.yaml:1:35: latency.aggregate: found no 'each', expected the score with which one"
+            f" invocation passes ({measure[:6].rstrip(',')})"
         )
 
 
