@@ -223,10 +223,13 @@ class Series(Model):
 
 
 class Telemetry(Model):
-    """How the telemetry is, in counts since the start of the collector."""
+    """How the telemetry is. With a store on disk, all counts but `spans_refused` continue after a
+    restart.
+    """
 
     spans_received: int
     spans_refused: int
+    """Since the start of the process."""
     spans_dropped: int
     invocations_read: int
     invocations_scored: int

@@ -116,8 +116,9 @@ def test_the_overview_names_unknown_scenarios_with_the_closest_known_id(pages: T
 
 def test_the_overview_gives_the_health_of_the_telemetry_in_one_line(pages: TestClient) -> None:
     assert (
-        "receiving Telemetry since the start: 10 spans received, 1 refused, 2 dropped; 3"
-        " invocations read, 2 scored, 1 skipped; 4 traces open." in text_of(read(pages, "/"))
+        "receiving Telemetry so far: 10 spans received, 2 dropped; 3 invocations read, 2 scored,"
+        " 1 skipped; 4 traces open. 1 span refused since the last start."
+        in text_of(read(pages, "/"))
     )
 
 
@@ -563,6 +564,6 @@ def test_a_standby_says_so_and_shows_what_is_stored(tmp_path: Path, path: str) -
     assert "This process is a standby. Only the gauge knows recent scores" in text
     assert ("find_order" in text) is (path != "/")  # the overview has failures of today
     assert "No results yet" not in text
-    assert "Telemetry since the start" not in text
+    assert "Telemetry so far" not in text
     with opened(tmp_path):
         assert "standby" not in text_of(site(sources(tmp_path)).get(path).text)
