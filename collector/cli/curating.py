@@ -247,8 +247,8 @@ def lint(
     equal, have dead alternatives, or thresholds within the noise. It also spoils good runs in small
     ways, and shows which criteria notice: mutation testing for evaluations. No model is asked.
 
-    Exits with 1 when there is a problem, when criteria notice less than --min-noticed, or when
-    nothing was checked because there is no run or no reference.
+    Exits with 1 when there is a problem, when less than --min-noticed is noticed, or when nothing
+    was checked because there is no run or no reference.
 
     Example: `pathgauge lint traces/ --config pathgauge.yaml --min-noticed 0.8`
     """

@@ -81,8 +81,7 @@ def check(
     --max-flips, or when no example was judged. Exits with 2 when a file or an option cannot be
     used.
 
-    Example: `pathgauge judge check labelled.yaml --config pathgauge.yaml --min-kappa 0.6
-    --max-flips 0.02`
+    Example: `pathgauge judge check labels.yaml -c pathgauge.yaml --min-kappa 0.6`
     """
     from rich.console import Console
 
