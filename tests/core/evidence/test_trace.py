@@ -35,7 +35,9 @@ DIFFERENT = {
     "google-genai-1.3b0/chat",
     *(f"openai-agents-weave-0.54/{name}" for name in ("par", "sub")),
     "haystack-2.24-native/pipeline-nocontent",  # a sub-agent without a name or any content
-    "openai-agents-weave-0.54/handoff-chat",  # that the call which passed control is not known
+    # That the call which passed control is not known.
+    "openai-agents-agentops-0.4/chat",
+    "openai-agents-weave-0.54/handoff-chat",
     "pydantic-ai-agento11y-0.21/sub",  # the work of a sub-agent, whose run has no span
     "langfuse-5-observe/refund",  # arguments without names, written as a JSON list
     # Of spans that were never sent, only the invocation has the flag.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Kind
-from pathgauge.collector.core.invocations.messages.message import AskedCall, Message
+from pathgauge.collector.core.invocations.messages.message import Message, without_item_ids
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.otlp.spans import Span
 
@@ -20,7 +20,6 @@ LANGGRAPH = SCOPE + "langgraph"
 
 _OPERATION, _AGENT_NAME = "gen_ai.operation.name", "gen_ai.agent.name"
 _EXECUTOR = "invoke_workflow AgentExecutor"
-_ITEM_ID = "fc_"
 
 
 def matches(span: Span) -> bool:
@@ -41,16 +40,7 @@ def kind(span: Span) -> Kind | None:
 
 def read_messages(value: Any, role: str) -> tuple[Message, ...]:
     """Messages of the conventions without the ids of items, which no result has."""
-    return tuple(
-        message._replace(calls=tuple(map(_without_item_id, message.calls)))
-        for message in parse_messages(value, role)
-    )
-
-
-def _without_item_id(call: AskedCall) -> AskedCall:
-    if call.id is not None and call.id.startswith(_ITEM_ID):
-        return call._replace(id=None)
-    return call
+    return without_item_ids(parse_messages(value, role))
 
 
 OPENLIT = Dialect(

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from pathgauge.collector.core.invocations.messages.values import as_text
 
+_ITEM_ID = "fc_"
+
 
 class AskedCall(NamedTuple):
     """A tool call that a model message asks for."""
@@ -68,6 +70,21 @@ def most_telling(sources: Iterable[tuple[Message, ...]]) -> tuple[Message, ...]:
             return messages
         found = found or messages
     return found
+
+
+def without_item_ids(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Messages of OpenAI's Responses without the ids of items in place of those of calls: no result
+    has them.
+    """
+    return tuple(
+        message._replace(calls=tuple(map(_without_item_id, message.calls))) for message in messages
+    )
+
+
+def _without_item_id(call: AskedCall) -> AskedCall:
+    if call.id is not None and call.id.startswith(_ITEM_ID):
+        return call._replace(id=None)
+    return call
 
 
 def with_call_ids(messages: Sequence[Message]) -> tuple[Message, ...]:
