@@ -104,7 +104,16 @@ def test_an_agent_has_the_dialect_of_its_latest_invocation_and_its_setting() -> 
 def test_every_installed_dialect_with_a_switch_names_its_setting() -> None:
     settings = INSTALLED.content_settings
     without = {name for name, setting in settings.items() if not setting}
-    always = {"agent365", "genkit", "livekit", "mlflow", "pipecat", "strands", "voltagent"}
+    always = {
+        "agent365",
+        "genkit",
+        "langwatch",
+        "livekit",
+        "mlflow",
+        "pipecat",
+        "strands",
+        "voltagent",
+    }
     assert without == {"codex", *always}
     assert settings["openllmetry"] == "TRACELOOP_TRACE_CONTENT=true"
     assert settings["openinference"].startswith("OPENINFERENCE_HIDE_INPUTS=false")

@@ -1,0 +1,106 @@
+"""LangWatch: its decorators, its tracking of the OpenAI client and its callback for LangChain.
+
+Recognised by `langwatch.span.type`. Inputs and outputs are JSON in `langwatch.input` and `.output`,
+wrapped with their type: `{"type": "json", "value": ...}`. The root has the metadata of the user as
+JSON; unless a type is given, it may stand for anything. Models are called `<vendor>/<model>`.
+LangChain's callback leaves tool calls out of the messages, so that they are known from the spans of
+the tools, and writes the result of a tool as a message.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember, members
+from pathgauge.collector.core.invocations.messages.message import Message
+from pathgauge.collector.core.invocations.messages.parse import parse_messages
+from pathgauge.collector.core.invocations.messages.values import as_id, decoded
+from pathgauge.collector.core.invocations.messages.written_results import Result
+from pathgauge.collector.core.otlp.spans import Span
+
+_KIND = "langwatch.span.type"
+_INPUT, _OUTPUT, _METADATA = "langwatch.input", "langwatch.output", "metadata"
+_VALUE = ("value",)
+
+_KINDS: dict[str, Kind] = {
+    "agent": "agent",
+    "workflow": "workflow",
+    "llm": "model",
+    "tool": "tool",
+    "chain": "chain",
+}
+_NO_NAMES = ("LangGraph", "Runnable", "Channel")
+"""How the names of runs of LangChain begin that are names of their classes."""
+
+
+def matches(span: Span) -> bool:
+    """Spans with a type."""
+    return _KIND in span.attributes
+
+
+def kind(span: Span) -> Kind | None:
+    """By type."""
+    return _KINDS.get(str(span.attributes[_KIND]), "other")
+
+
+def name_of(span: Span) -> str | None:
+    """The name of the span, unless it is that of a class of LangChain."""
+    return None if span.name.startswith(_NO_NAMES) else as_id(span.name)
+
+
+def read_messages(value: Any, role: str) -> tuple[Message, ...]:
+    """Messages of any form, also wrapped with their type."""
+    if isinstance(value, dict) and value.keys() == {"type", "value"}:
+        value = value["value"]
+    return parse_messages(value, role)
+
+
+def unwrap_result(value: Any) -> Result:
+    """The content of the only message, as which the callback of LangChain writes a result."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        [message] = value
+        if message.keys() == {"role", "content"} and message["role"] == "unknown":
+            return Result(decoded(message["content"]))
+    return Result(value)
+
+
+def _texts_or_messages(span: Span) -> Any:
+    """The input of an agent: messages, a text, or the texts among the arguments of a function. What
+    else a function is given may be an earlier conversation.
+    """
+    typed = members(span.attributes.get(_INPUT))
+    value = typed.get("value")
+    if typed.get("type") == "json" and isinstance(value, dict):
+        return {name: item for name, item in value.items() if isinstance(item, str)}
+    return value
+
+
+def _may_be_entry(span: Span) -> bool:
+    return span.parent_id is None or b"agent" in span.raw
+
+
+LANGWATCH = Dialect(
+    name="langwatch",
+    before=("openllmetry",),
+    scopes=("langwatch",),
+    key_prefixes=(_KIND,),
+    matches=matches,
+    kind=kind,
+    reads=(_KIND,),
+    may_be_entry=_may_be_entry,
+    name_of=name_of,
+    messages=read_messages,
+    unwrap_result=unwrap_result,
+    fields=Fields(
+        conversation_id=("langwatch.thread.id", JsonMember(_METADATA, ("thread_id",))),
+        user_id=("langwatch.user.id", JsonMember(_METADATA, ("user_id",))),
+        arguments=(JsonMember(_INPUT, _VALUE),),
+        result=(JsonMember(_OUTPUT, _VALUE),),
+        input_messages=(_INPUT,),
+        output_messages=(_OUTPUT,),
+        agent_input=(Derived(_texts_or_messages),),
+        agent_output=(JsonMember(_OUTPUT, _VALUE),),
+        tool_definitions=(JsonMember("langwatch.params", ("tools",)),),
+    ),
+)

@@ -1,0 +1,46 @@
+"""Special cases of LangWatch that the captures do not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pathgauge.collector.core.invocations.dialects.langwatch import kind, name_of, unwrap_result
+from pathgauge.collector.core.invocations.messages.written_results import Result
+from pathgauge.collector.testing import span
+
+KIND = "langwatch.span.type"
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [("workflow", "workflow"), ("span", "other"), ("rag", "other"), (["tool"], "other")],
+)
+def test_a_span_is_what_its_type_says(stated: Any, expected: str) -> None:
+    assert kind(span("a", "turn", {KIND: stated})) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "name"), [("support", "support"), ("LangGraph", None), ("RunnableSequence", None)]
+)
+def test_the_class_of_a_run_is_no_name(written: str, name: str | None) -> None:
+    assert name_of(span("a", written, {KIND: "chain"})) == name
+
+
+MESSAGE = {"role": "unknown", "content": '{"status": "shipped"}'}
+
+
+@pytest.mark.parametrize(
+    ("written", "result"),
+    [
+        ([MESSAGE], {"status": "shipped"}),
+        ([MESSAGE, MESSAGE], [MESSAGE, MESSAGE]),
+        ([MESSAGE | {"role": "user"}], [MESSAGE | {"role": "user"}]),
+        ([MESSAGE | {"name": "look"}], [MESSAGE | {"name": "look"}]),
+        (["unknown"], ["unknown"]),
+        ("shipped", "shipped"),
+    ],
+)
+def test_the_only_message_of_a_tool_is_its_result(written: Any, result: Any) -> None:
+    assert unwrap_result(written) == Result(result)
