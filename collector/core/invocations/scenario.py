@@ -44,6 +44,7 @@ WRAPPERS = (
     "mlflow.traceTag.",
     "genkit:metadata:",
     "mastra.metadata.",
+    "lmnr.association.properties.metadata.",
 )
 """Prefixes under which frameworks write the metadata of their users."""
 

@@ -15,6 +15,7 @@ from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Field
 from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember, members
 from pathgauge.collector.core.invocations.messages.message import Message
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
+from pathgauge.collector.core.invocations.messages.unwrap import texts_of_arguments
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
 from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.otlp.spans import Span
@@ -66,14 +67,10 @@ def unwrap_result(value: Any) -> Result:
 
 
 def _texts_or_messages(span: Span) -> Any:
-    """The input of an agent: messages, a text, or the texts among the arguments of a function. What
-    else a function is given may be an earlier conversation.
-    """
     typed = members(span.attributes.get(_INPUT))
-    value = typed.get("value")
-    if typed.get("type") == "json" and isinstance(value, dict):
-        return {name: item for name, item in value.items() if isinstance(item, str)}
-    return value
+    if typed.get("type") == "json":
+        return texts_of_arguments(typed.get("value"))
+    return typed.get("value")
 
 
 def _may_be_entry(span: Span) -> bool:

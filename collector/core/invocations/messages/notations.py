@@ -13,6 +13,8 @@ CREW_OUTPUT = frozenset({"raw", "pydantic"})
 _LANGCHAIN = frozenset({"human", "ai", "system", "tool", "function", "AIMessageChunk"})
 """Values of `type` in messages of LangChain."""
 
+_CONTENT = frozenset({"content", "parts", "tool_calls"})
+
 
 def is_message(item: Any) -> bool:
     """Whether this is a message and nothing that contains some, as nearly all in lists."""
@@ -35,8 +37,10 @@ def langchain_fields(value: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def is_response_item(value: Mapping[str, Any]) -> bool:
-    """Whether this is an item of OpenAI's responses other than a message."""
-    return (
-        value.get("type") in ("function_call", "function_call_output", "reasoning")
-        and "role" not in value
-    )
+    """Whether this is an item of OpenAI's responses other than a message. Some instrumentations add
+    the role to a call.
+    """
+    kind = value.get("type")
+    if "role" in value:
+        return kind == "function_call" and value.keys().isdisjoint(_CONTENT)
+    return kind in ("function_call", "function_call_output", "reasoning")

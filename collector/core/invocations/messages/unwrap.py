@@ -49,6 +49,15 @@ def callable_arguments(value: Any) -> Any:
     return _without_objects(value["kwargs"])
 
 
+def texts_of_arguments(value: Any) -> Any:
+    """The texts among the arguments of a function that was called as an agent: lists and objects
+    among them may be an earlier conversation. Other values are returned unchanged.
+    """
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if isinstance(item, str)}
+    return value
+
+
 def _without_objects(value: Any) -> Any:
     """The arguments without objects of the framework, which are written with their addresses."""
     if not isinstance(value, dict):

@@ -162,6 +162,11 @@ SHOWN = Message("tool", responses=(Response({"ok": True}, None, "c1"),))
             {"type": "function_call", "name": "lookup", "arguments": '{"id": 7}', "call_id": "c1"},
             ASKED,
         ),
+        (
+            {"type": "function_call", "name": "lookup", "arguments": '{"id": 7}', "call_id": "c1"}
+            | {"role": "assistant"},
+            ASKED,
+        ),
         ({"type": "function_call_output", "call_id": "c1", "output": '{"ok": true}'}, SHOWN),
         (
             {

@@ -1,0 +1,69 @@
+"""Laminar (`lmnr`): its decorator, and its instrumentations of OpenAI and the OpenAI Agents SDK.
+
+Recognised by `lmnr.span.type`, which knows models and tools only. Inputs and outputs are JSON in
+`lmnr.span.input` and `.output`; metadata is under `lmnr.association.properties.`. A decorated
+function that is no tool may be anything: the outermost one is the run, with its name. An agent of
+OpenAI Agents is known by its input, which describes it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember
+from pathgauge.collector.core.invocations.messages.unwrap import texts_of_arguments
+from pathgauge.collector.core.invocations.messages.values import as_id, decoded
+from pathgauge.collector.core.otlp.spans import Span
+
+_SCOPE = "lmnr"
+_KIND, _HANDOFF = "lmnr.span.type", "openai.agents.handoff.to"
+_INPUT, _OUTPUT = "lmnr.span.input", "lmnr.span.output"
+_PROPERTIES = "lmnr.association.properties."
+_AGENT_NAME, _OUTPUT_TYPE = JsonMember(_INPUT, ("name",)), JsonMember(_INPUT, ("output_type",))
+
+_KINDS: dict[str, Kind] = {"LLM": "model", "TOOL": "tool"}
+
+
+def matches(span: Span) -> bool:
+    """Spans with a type."""
+    return _KIND in span.attributes
+
+
+def kind(span: Span) -> Kind | None:
+    """By type. The spans of other instrumentations may have one, too."""
+    attributes = span.attributes
+    if _HANDOFF in attributes:
+        return "handoff"
+    known = _KINDS.get(str(attributes[_KIND]))
+    if known is not None or not span.scope.name.startswith(_SCOPE):
+        return known
+    if _OUTPUT_TYPE.find(span) is not None and _AGENT_NAME.find(span) == span.name:
+        return "agent"
+    return "chain"
+
+
+def _texts_or_messages(span: Span) -> Any:
+    return texts_of_arguments(decoded(span.attributes.get(_INPUT)))
+
+
+LAMINAR = Dialect(
+    name="laminar",
+    before=("openllmetry",),
+    scopes=(_SCOPE,),
+    key_prefixes=(_KIND,),
+    matches=matches,
+    kind=kind,
+    reads=(_KIND, _HANDOFF, _AGENT_NAME, _OUTPUT_TYPE),
+    may_be_entry=lambda span: span.parent_id is None,
+    name_of=lambda span: as_id(span.name),
+    content_setting="LMNR_TRACE_CONTENT=true",
+    fields=Fields(
+        conversation_id=(_PROPERTIES + "session_id",),
+        user_id=(_PROPERTIES + "user_id",),
+        arguments=(_INPUT,),
+        result=(_OUTPUT,),
+        agent_input=(Derived(_texts_or_messages),),
+        agent_output=(_OUTPUT,),
+    ),
+)
