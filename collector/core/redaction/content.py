@@ -167,10 +167,12 @@ class ContentFilter:
         """
         key = path if isinstance(path, str) else path.key
         kept = only_scalars(decoded(span.attributes[key]), self._needed.members.get(key, ()))
-        container, items = next(iter((kept or {}).items()), ("", None))
+        if not isinstance(kept, dict):
+            return messages
+        container, items = next(iter(kept.items()))
         if isinstance(items, list):
             return {container: [messages[0] | items[0], *messages[1:]]}
-        if kept is None or isinstance(path, str):
+        if isinstance(path, str):
             return messages
         insert(kept, path.path, messages)
         return kept

@@ -8,16 +8,18 @@ from typing import Any
 from pathgauge.collector.core.invocations.dialects.field_paths import JsonPath, value_below
 
 
-def only_scalars(value: Any, paths: tuple[JsonPath, ...]) -> dict[str, Any] | None:
-    """An object with only the scalars at the paths; `None` if there are none. List indices in
-    `paths` must be 0.
+def only_scalars(value: Any, paths: tuple[JsonPath, ...]) -> Any:
+    """An object or a list with only the scalars at the paths; `None` if there are none. List
+    indices in `paths` must be 0.
     """
-    found: dict[str, Any] = {}
+    found: Any = [{}] if isinstance(value, list) else {}
+    is_empty = True
     for path in paths:
         leaf = value_below(value, path)
         if leaf is not None and not isinstance(leaf, dict | list):
             insert(found, path, leaf)
-    return found or None
+            is_empty = False
+    return None if is_empty else found
 
 
 def insert(tree: Any, path: JsonPath, leaf: Any) -> None:

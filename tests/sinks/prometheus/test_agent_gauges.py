@@ -112,6 +112,7 @@ def test_every_installed_dialect_with_a_switch_names_its_setting() -> None:
         "mlflow",
         "pipecat",
         "strands",
+        "trulens",
         "voltagent",
     }
     assert without == {"codex", *always}
