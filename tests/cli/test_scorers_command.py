@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from rich.console import Console
 from typer.main import get_group
 from typer.testing import Result
 
 from pathgauge.collector.cli import app
 from pathgauge.collector.cli.output.scorer_catalogue import catalogue
+from pathgauge.collector.cli.output.scorer_list import print_catalogue
 from pathgauge.collector.config.plugins.scorers import SCORERS
 from support.repository import CAPTURES
 
@@ -39,6 +42,15 @@ def test_options_are_listed_with_their_types_and_defaults(run: Run) -> None:
     assert "tool_name: text (required)" in printed
     assert "ordered: true | false = true" in printed
     assert "duplicates: membership | multiset = membership" in printed
+
+
+def test_in_a_pipe_each_text_is_one_line() -> None:
+    written = io.StringIO()
+    print_catalogue(catalogue(), Console(file=written, width=60))
+    lines = written.getvalue().splitlines()
+    for entry in catalogue():
+        assert f"  {entry.summary}" in lines
+        assert {f"{' ' * 8}{option.text}" for option in entry.options} <= set(lines)
 
 
 def test_json_is_strict_and_equals_the_catalogue(run: Run) -> None:

@@ -1,4 +1,6 @@
-"""Prints the output of `pathgauge scorers` on a terminal."""
+"""Prints the output of `pathgauge scorers`. In a pipe each text is one line, so that `grep` finds
+it.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,20 @@ import math
 from collections.abc import Iterable
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
+from pathgauge.collector.cli.output.printing import print_text
 from pathgauge.collector.cli.output.scorer_catalogue import CatalogueEntry, Option
 
 
 def print_catalogue(entries: Iterable[CatalogueEntry], out: Console) -> None:
     """Print one paragraph for each scorer, which fits any width: name, range, meaning, options."""
     for entry in entries:
-        out.print(Text.assemble((entry.name, "bold"), f"  {_range(entry)}"))
-        out.print(Padding(Text(entry.summary), (0, 0, 0, 2), expand=False))
+        out.print(Text.assemble((entry.name, "bold"), f"  {_range(entry)}"), soft_wrap=True)
+        print_text(out, entry.summary, indent=2)
         for option in entry.options:
-            out.print(Padding(Text(_option(option)), (0, 0, 0, 4), expand=False))
-            out.print(Padding(Text(option.text), (0, 0, 0, 8), expand=False), style="dim")
+            print_text(out, _option(option), indent=4)
+            print_text(out, option.text, indent=8, style="dim")
         out.print()
 
 
