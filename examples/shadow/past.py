@@ -1,6 +1,6 @@
-"""Writes 700 simulated runs of a refund agent as OTLP JSON lines: `python past.py > past.jsonl`.
+"""Writes 700 simulated invocations of a refund agent as OTLP JSON lines: `python past.py > past.jsonl`.
 
-One run in ten refunds another amount than it should, and one in fifty does not refund at all. Every
+One invocation in ten refunds another amount than it should, and one in fifty does not refund at all. Every
 call writes the same file.
 """
 
@@ -31,7 +31,7 @@ def span(
 
 
 def run(begin: float) -> list[dict[str, Any]]:
-    """The spans of one run."""
+    """The spans of one invocation."""
     trace = chance.randbytes(16).hex()
     agent = span(
         trace,

@@ -32,7 +32,7 @@ def worse() -> table.Panel:
     )
     links = {
         "Show this scenario": to_scenario("agent", "scenario", "metric"),
-        "Show its runs": to_runs(),
+        "Show its invocations": to_runs(),
     }
     return with_links(panel, "scenario", links)
 

@@ -58,7 +58,7 @@ SILENCE = (
 )
 LINKS = {
     "Show this scenario": to_scenario("agent", "scenario", "metric"),
-    "Show its runs": to_runs(),
+    "Show its invocations": to_runs(),
 }
 """Of the cells with the name of a scenario."""
 

@@ -300,7 +300,7 @@ def alerts(title: str, description: str, *, width: int = 8) -> Panel:
 def board(uid: str, title: str, description: str) -> Dashboard:
     """An empty dashboard with links to the others, and to the pages of the collector."""
     runs = (
-        DashboardLink("Failed runs")
+        DashboardLink("Failed invocations")
         .type(DashboardLinkType.LINK)
         .url(f"${{{RESULTS_URL}}}/results?verdict=failed")
         .target_blank(True)
