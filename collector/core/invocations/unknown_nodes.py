@@ -49,6 +49,8 @@ def settle_unknown(nodes: Sequence[Node], fallback: Dialect) -> None:
     """Set the kinds of the nodes that only the fallback matches. Parents are known already."""
     guessed = [node for node in nodes if node.dialects and node.dialects[0] is fallback]
     promote_teams(nodes)
+    _promote_callers(guessed)
+    _leave_out_asked_calls(guessed)
     _leave_out_ambiguous_tools(guessed)
     _leave_out_steps_beside_calls(nodes, fallback)
     inside: dict[int, set[str]] = {}
@@ -62,6 +64,41 @@ def settle_unknown(nodes: Sequence[Node], fallback: Dialect) -> None:
         is_sum = inside.get(id(node), set()) >= {"model", "tool"}
         if is_sum and node.kind == "model" and fallback in node.dialects:
             node.classified = node.kind = "chain"
+
+
+def _promote_callers(guessed: Sequence[Node]) -> None:
+    """Make the outermost span around a tool that calls an agent a run, if none is there: it is that
+    of the agent that called the tool.
+    """
+    for node in guessed:
+        if node.kind != "agent":
+            continue
+        above = list(node.ancestors())
+        tools = [index for index, one in enumerate(above) if one.kind == "tool"]
+        outer = above[tools[0] + 1 :] if tools else []
+        own = [one for one in outer if one.span.scope.name == node.span.scope.name]
+        if own and all(one.kind == "other" for one in outer):
+            own[-1].classified = own[-1].kind = "chain"
+
+
+def _leave_out_asked_calls(guessed: Sequence[Node]) -> None:
+    """Leave out spans inside a model call that have no result, if another span of that tool began
+    after it: the first one is what the model asked for.
+    """
+    last: dict[str | None, int] = {}
+    for node in guessed:
+        if node.kind == "tool" and not _is_in_model(node):
+            last[node.name] = node.span.start_ns
+    for node in guessed:
+        if node.kind != "tool" or not _is_in_model(node):
+            continue
+        is_carried_out = last.get(node.name, 0) >= node.span.end_ns
+        if is_carried_out and first([node.span], node.fields.result) is None:
+            node.classified = node.kind = "other"
+
+
+def _is_in_model(node: Node) -> bool:
+    return node.parent is not None and node.parent.kind == "model"
 
 
 def _leave_out_ambiguous_tools(guessed: Sequence[Node]) -> None:

@@ -28,6 +28,10 @@ _HOLDERS = frozenset(
         *("kwargs", "response", "last_message", "new_message", "update"),
     }
 )
+_TYPES = frozenset({"json", "text", "string", "raw", "object", "list", "messages", "chat_messages"})
+"""Types that instrumentations state beside a value."""
+_SCHEMA = frozenset({"properties", "$defs", "required", "type"})
+"""Members of the schema of a tool's arguments."""
 _MAX_LEVELS = 5
 _MAX_ITEMS = 50
 
@@ -207,3 +211,26 @@ def only(values: Iterable[Any]) -> Any:
         if value is not None and value not in distinct:
             distinct.append(value)
     return distinct[0] if len(distinct) == 1 else None
+
+
+def is_no_schema(value: Any) -> bool:
+    """Whether a value is an object, and not the schema of one."""
+    return isinstance(value, dict) and _SCHEMA.isdisjoint(value)
+
+
+def without_type(value: Any) -> Any:
+    """A value without the type that stands beside it."""
+    if isinstance(value, dict) and value.keys() == {"type", "value"}:
+        kind = value["type"]
+        if isinstance(kind, str) and kind in _TYPES:
+            return decoded(value["value"])
+    return value
+
+
+def prompt_in_message(value: Any) -> Any:
+    """The messages in the text of the only message, if it is a whole prompt."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        inner = decoded(value[0].get("content"))
+        if isinstance(inner, list) and has_messages(inner):
+            return inner
+    return value

@@ -40,6 +40,8 @@ def direction(parts: tuple[str, ...]) -> str | None:
     """Whether what an attribute holds goes in or comes out, by the last word that tells."""
     if not _NO_DIRECTION.isdisjoint(parts):
         return None
+    if parts[-1:] == ("return",):
+        return "out"
     for word in reversed(parts):
         if word in OUT:
             return "out"

@@ -19,6 +19,7 @@ from pathgauge.collector.core.invocations.dialects import langgraph, structures
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember
 from pathgauge.collector.core.invocations.messages.literals import call
+from pathgauge.collector.core.invocations.messages.reprs import shows_object
 from pathgauge.collector.core.invocations.messages.unwrap import texts_of_arguments
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
 from pathgauge.collector.core.invocations.messages.written_results import Result
@@ -41,8 +42,6 @@ _KINDS: dict[str, Kind] = {
 }
 _TOOL_NODE = "langgraph.prebuilt.tool_node."
 _RESULT = re.compile(r"\{'messages': \[(ToolMessage\(.*\))\]\}", re.DOTALL)
-_OBJECT = re.compile(r"(?:[\[{(][^\n]{0,200}?)?[A-Z]\w{0,99}\(\w{1,99}=")
-"""The start of a text that is the `repr` of an object, or of a list or a state with one."""
 
 
 def matches(span: Span) -> bool:
@@ -122,13 +121,10 @@ def _said(span: Span) -> Any:
     """
     value = decoded(span.attributes.get(_RETURN))
     texts = value if isinstance(value, list) else [value]
-    if span.attributes.get(_KIND) == "record_root" or any(map(_is_object, texts)):
+    is_state = any(isinstance(text, str) and shows_object(text) for text in texts)
+    if is_state or span.attributes.get(_KIND) == "record_root":
         return None
     return value
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, str) and _OBJECT.match(value) is not None
 
 
 def _asked(span: Span) -> Any:

@@ -23,6 +23,7 @@ from pathgauge.collector.core.invocations.dialects.telling_names import (
     stated_kind,
 )
 from pathgauge.collector.core.invocations.dialects.vocabulary import words
+from pathgauge.collector.core.invocations.messages.reprs import shows_object
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
 from pathgauge.collector.core.otlp.spans import Attributes, Span
 
@@ -49,8 +50,8 @@ _GENERIC = frozenset(
     {"agent", "run", "invoke", "call", "tool", "tools", "model", "llm", "chat", "execute", "step"}
     | {"invocation", "workflow", "generate", "chain", "handle", "request"}
 )
-_REPR = re.compile(r"[A-Z]\w*\(\w+=")
-"""The start of a text that is the `repr` of an object."""
+_ARGUMENT = re.compile(r"[._](?:kwargs|arguments)\.([A-Za-z_]\w*)$")
+"""The end of the name of an attribute that holds one argument of a call."""
 _CONSTANTS = (True, False, "True", "False", "true", "false", "None", "null")
 """What says how something goes in or comes out, and is no text of anybody."""
 TEXT_KEYS = frozenset({"text", "content", "value", "message", "data"})
@@ -150,10 +151,10 @@ class Understood:
                 continue
             if wanted and wanted.isdisjoint(parts):
                 continue
-            content = decoded(self._values[key])
+            content = structures.without_type(decoded(self._values[key]))
             if content is None or content in ("", {}, []):
                 continue
-            if not isinstance(content, str) or _REPR.match(content) is None:
+            if not isinstance(content, str) or not shows_object(content):
                 yield content
 
     def messages(self, direction: str) -> Any:
@@ -162,7 +163,7 @@ class Understood:
         contents = list(self._contents(direction))
         found = structures.most_told(filter(structures.has_messages, contents), role)
         if found is not None:
-            return found
+            return structures.prompt_in_message(found)
         if direction == "out":
             replies = map(structures.answer_with_calls, contents)
             found = next((one for one in replies if one is not None), None)
@@ -236,14 +237,29 @@ class Understood:
 
     def arguments(self) -> Any:
         """The arguments of a tool."""
+        each = {
+            found[1]: decoded(value)
+            for key, value in self._values.items()
+            if (found := _ARGUMENT.search(key)) is not None
+        }
+        if each:
+            return each
         found = structures.only(self._contents("in", wanted=ARGUMENTS))
         if found is None:
             found = structures.only(self._contents("in"))
+        if found is None:
+            found = structures.only(filter(structures.is_no_schema, self._parameters()))
         if isinstance(found, dict) and not structures.has_messages(found):
             inner = found.get("input")
             is_alone = not any(item for name, item in found.items() if name != "input")
             return inner if is_alone and isinstance(inner, dict) else found
         return None
+
+    def _parameters(self) -> Iterator[Any]:
+        """What is called the parameters of a tool: its arguments, or their schema."""
+        for key, value in self._values.items():
+            if words(key)[-2:] == ("tool", "parameters"):
+                yield decoded(value)
 
     def result(self) -> Any:
         """The result of a tool."""

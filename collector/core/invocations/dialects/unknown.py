@@ -29,6 +29,7 @@ from pathgauge.collector.core.invocations.dialects.understood import (
 )
 from pathgauge.collector.core.invocations.dialects.vocabulary import speaks_of_agents, words
 from pathgauge.collector.core.invocations.messages.unwrap import callable_arguments
+from pathgauge.collector.core.invocations.messages.values import decoded
 from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.otlp.spans import Span
 
@@ -54,6 +55,10 @@ def _unwrapped(value: Any) -> Result:
             return Result()
         if value.keys() == {"type", "value"} or "tool_name" in value:
             return Result()
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        [message] = value
+        if message.keys() == {"role", "content"}:
+            return Result(decoded(message["content"]))
     return Result(value)
 
 

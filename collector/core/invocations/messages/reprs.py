@@ -10,6 +10,7 @@ AutoGen's messages. Other texts that look like code stay texts: users and models
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,8 +22,16 @@ _MODELS = ("id='", "source='")
 _IN_MODELS = " models_usage="
 _STARTS = (*_DATACLASSES, *_MODELS)
 
+_OBJECT = re.compile(r"(?:[\[{(][^\n]{0,200}?)?[A-Z]\w{0,100}\(\w{1,100}=")
+"""Bounded, because senders choose the text."""
+
 _PARTS = {"ToolCall": "tool_call", "ToolCallResult": "tool_call_result"}
 """Keys under which Haystack's JSON has the parts of a message, by their class."""
+
+
+def shows_object(text: str) -> bool:
+    """Whether a text begins with the `repr` of an object, or with a list or a state with one."""
+    return _OBJECT.match(text) is not None
 
 
 def is_written_object(text: str) -> bool:

@@ -300,3 +300,82 @@ def test_steps_that_are_written_beside_what_happened_in_them_are_no_runs() -> No
     spans = [step("run", route="/ask"), *steps, *run(arguments={"id": 42}, result="Paris")[1:]]
     found = only(spans)
     assert (found.user_input, len(found.model_calls)) == ("Where is order 42?", 2)
+
+
+@pytest.mark.parametrize(
+    ("written", "result"),
+    [
+        ({"type": "json", "value": {"city": "Paris"}}, {"city": "Paris"}),
+        ({"type": "text", "value": "Paris"}, "Paris"),
+        ({"type": "city", "value": "Paris"}, None),
+        ([{"role": "unknown", "content": '{"city": "Paris"}'}], {"city": "Paris"}),
+    ],
+)
+def test_a_result_is_read_without_its_type_and_without_the_message_around_it(
+    written: Any, result: Any
+) -> None:
+    assert _call(run(input={"id": 42}, output=written)).result == result
+
+
+@pytest.mark.parametrize(
+    ("attributes", "arguments"),
+    [
+        ({"call.kwargs.id": 42, "call.kwargs.city": "Paris"}, {"id": 42, "city": "Paris"}),
+        ({"call.arguments.id": 42}, {"id": 42}),
+        ({"tool.parameters": {"id": 42}}, {"id": 42}),
+        ({"tool.parameters": {"type": "object", "properties": {"id": {}}}}, None),
+    ],
+)
+def test_arguments_may_be_attributes_of_their_own(
+    attributes: dict[str, Any], arguments: Any
+) -> None:
+    spans = [
+        step("run", kind="agent", agent_name="support"),
+        step("ask", "run", 1, kind="llm", prompt={"messages": ASKED}, model="m1"),
+        step("find", "run", 2, kind="tool", tool_name="find_order", **attributes),
+    ]
+    assert _call(spans).arguments == arguments
+
+
+def test_what_a_function_returned_is_the_result() -> None:
+    assert _call(run(**{"call.kwargs.id": 42, "call.return": "Paris"})).result == "Paris"
+
+
+def test_a_call_inside_the_model_call_that_asked_for_it_is_not_carried_out() -> None:
+    asked = step("asked", "ask", 1, kind="tool", tool_name="find_order", call_id="c1")
+    spans = run(input={"id": 42}, output={"city": "Paris"})
+    assert only([*spans, asked]).tool_calls == only(spans).tool_calls
+
+
+def test_the_only_message_of_a_prompt_may_hold_the_whole_prompt() -> None:
+    prompt = [{"role": "user", "content": json.dumps(ASKED)}]
+    spans = [
+        step("run", kind="agent", agent_name="support"),
+        step("ask", "run", 1, kind="llm", prompt=prompt, model="m1", completion="In Paris."),
+    ]
+    assert only(spans).user_input == ASKED[0]["content"]
+
+
+def test_the_repr_of_a_state_is_no_question() -> None:
+    state = "{'messages': [HumanMessage(content='Where is order 42?')]}"
+    spans = [
+        step("run", kind="agent", agent_name="support", input=state),
+        step("ask", "run", 1, kind="llm", prompt=state, model="m1", completion="In Paris."),
+    ]
+    assert only(spans).user_input is None
+
+
+def test_what_calls_an_agent_with_a_tool_is_a_run() -> None:
+    spans = [
+        step("root", kind="record"),
+        step("ask", "root", 1, kind="llm", prompt={"messages": ASKED}, model="m1"),
+        step("call", "root", 2, kind="tool", tool_name="ask_billing", input={"id": 42}),
+        step("billing", "call", 2.1, kind="agent", agent_name="billing"),
+        step("think", "billing", 2.2, kind="llm", prompt={"messages": ASKED}, model="m1"),
+    ]
+    found = only(spans)
+    assert (found.span_id, [one.agent for one in found.sub_agents]) == (
+        spans[0].span_id,
+        ["billing"],
+    )
+    assert [call.name for call in found.tool_calls] == ["ask_billing"]

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from pathgauge.collector.core.invocations.messages.literals import MAX_LITERAL_CHARACTERS
 from pathgauge.collector.core.invocations.messages.message import AskedCall, Message, Response
 from pathgauge.collector.core.invocations.messages.parse import parse_messages
-from pathgauge.collector.core.invocations.messages.reprs import is_written_object
+from pathgauge.collector.core.invocations.messages.reprs import is_written_object, shows_object
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=200)
 JSON = st.recursive(
@@ -120,3 +120,18 @@ def test_an_object_that_cannot_be_read_is_no_message(text: str) -> None:
 def test_code_that_somebody_wrote_is_text(text: str) -> None:
     assert not is_written_object(text)
     assert read_one(text) == Message("user", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("AIMessage(content='hi')", True),
+        ("{'messages': [AIMessage(content='hi')]}", True),
+        ("[Command(update={})]", True),
+        ("Call me (tomorrow).", False),
+        ("I called f(x=1).", False),
+        ("[1, 2, 3]", False),
+    ],
+)
+def test_a_text_that_begins_with_an_object_shows_one(text: str, expected: bool) -> None:
+    assert shows_object(text) is expected
