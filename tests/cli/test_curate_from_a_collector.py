@@ -128,5 +128,5 @@ def test_references_are_checked_against_kept_runs(
     configured = () if "--config" in source else ("--config", store / "pathgauge.yaml")
     result = run("lint", *source, *configured, "--tenant", "north")
     assert result.exit_code == 0, result.stderr
-    assert "1 reference: 3 of the last 15 runs match" in result.stdout
+    assert "1 reference, matched by 3 of the last 15 runs" in result.stdout
     assert "drop a call\t2\t0\t2/2\t2" in result.stdout

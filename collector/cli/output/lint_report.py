@@ -16,8 +16,8 @@ def print_report(report: Report, out: Console) -> None:
     """Print everything."""
     print_text(
         out,
-        f"{counted(report.references, 'reference')}: {report.matched} of the last"
-        f" {counted(report.runs, 'run')} match",
+        f"{counted(report.references, 'reference')}, matched by {report.matched} of the last"
+        f" {counted(report.runs, 'run')}",
     )
     for finding in report.findings:
         print_text(out, str(finding), style="bold red" if finding.level == "problem" else "")
