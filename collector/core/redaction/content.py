@@ -167,15 +167,14 @@ class ContentFilter:
         """
         key = path if isinstance(path, str) else path.key
         kept = only_scalars(decoded(span.attributes[key]), self._needed.members.get(key, ()))
-        if not isinstance(kept, dict):
-            return messages
-        container, items = next(iter(kept.items()))
+        container, items = next(iter(kept.items())) if isinstance(kept, dict) else ("", None)
         if isinstance(items, list):
             return {container: [messages[0] | items[0], *messages[1:]]}
         if isinstance(path, str):
             return messages
-        insert(kept, path.path, messages)
-        return kept
+        whole = kept if isinstance(kept, dict) else {}
+        insert(whole, path.path, messages)
+        return whole
 
     def _event_output(
         self, event: str, attributes: Mapping[str, Any], dialects: tuple[Dialect, ...]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from pathgauge.collector.core.invocations.dialects.field_paths import first
@@ -128,6 +129,25 @@ def test_without_content_there_are_still_all_names_and_counts_and_no_text(case: 
     # OpenLLMetry names the span of a task of CrewAI after its description.
     names |= {span.name.removesuffix(".task") for span in files.spans}
     assert [text for text in content(tuple(files.spans)) - names if text.encode() in stored] == []
+
+
+def test_calls_in_a_member_of_an_output_are_kept_although_nothing_else_of_it_is() -> None:
+    """Of a reply of Genkit without tokens and without a model."""
+    call = {"toolRequest": {"name": "lookup_order", "ref": "c1", "input": {"order_id": "A-1042"}}}
+    attributes = {
+        "genkit:type": "action",
+        "genkit:metadata:subtype": "model",
+        "genkit:name": "acme/m1",
+        "genkit:output": orjson.dumps({"message": {"role": "model", "content": [call]}}).decode(),
+    }
+    spans = (
+        span("a", "flow", {"genkit:metadata:subtype": "flow"}, trace="t", scope="genkit-tracer"),
+        span("b", "acme/m1", attributes, parent="a", trace="t", scope="genkit-tracer"),
+    )
+    kept = WITHOUT.spans(spans).records
+    [before], [after] = invocations(spans, ()), invocations(kept, ())
+    assert [call.name for call in before.tool_calls] == ["lookup_order"]
+    assert structure(after) == structure(before)
 
 
 def _without_ids(structure: tuple[Any, ...]) -> tuple[Any, ...]:
