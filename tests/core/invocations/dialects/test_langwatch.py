@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from pathgauge.collector.core.invocations.dialects.langwatch import kind, name_of, unwrap_result
+from pathgauge.collector.core.invocations.dialects.field_paths import value_at
+from pathgauge.collector.core.invocations.dialects.langwatch import (
+    LANGWATCH,
+    kind,
+    name_of,
+    unwrap_result,
+)
 from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.testing import span
 
@@ -44,3 +51,19 @@ MESSAGE = {"role": "unknown", "content": '{"status": "shipped"}'}
 )
 def test_the_only_message_of_a_tool_is_its_result(written: Any, result: Any) -> None:
     assert unwrap_result(written) == Result(result)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (
+            {"type": "json", "value": {"question": "Where?", "history": [MESSAGE]}},
+            {"question": "Where?"},
+        ),
+        ({"type": "chat_messages", "value": [MESSAGE]}, [MESSAGE]),
+        ({"type": "text", "value": "Where?"}, "Where?"),
+    ],
+)
+def test_an_earlier_conversation_is_not_what_an_agent_was_asked(given: Any, shown: Any) -> None:
+    [path] = LANGWATCH.fields.agent_input
+    assert value_at(path, span("a", "run", {"langwatch.input": json.dumps(given)})) == shown

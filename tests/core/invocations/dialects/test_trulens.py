@@ -97,3 +97,11 @@ def test_the_arguments_of_a_node_are_those_of_its_only_call(calls: Any, argument
 )
 def test_the_only_message_of_a_node_is_its_result(written: Any, result: Result) -> None:
     assert unwrap_result(written) == result
+
+
+def test_what_the_function_of_an_app_returned_is_not_what_the_app_said() -> None:
+    attributes = {KIND: "record_root", BASE + "call.return": "the state", BASE + "app_name": "a"}
+    values = [
+        value_at(path, span("a", "respond", attributes)) for path in TRULENS.fields.agent_output
+    ]
+    assert values == [None, None]

@@ -379,3 +379,14 @@ def test_what_calls_an_agent_with_a_tool_is_a_run() -> None:
         ["billing"],
     )
     assert [call.name for call in found.tool_calls] == ["ask_billing"]
+
+
+def test_an_agent_that_calls_another_with_a_tool_keeps_its_name() -> None:
+    spans = [
+        step("run", kind="agent", agent_name="support"),
+        step("ask", "run", 1, kind="llm", prompt={"messages": ASKED}, model="m1"),
+        step("call", "run", 2, kind="tool", tool_name="ask_billing", input={"id": 42}),
+        step("billing", "call", 2.1, kind="agent", agent_name="billing"),
+    ]
+    found = only(spans)
+    assert (found.agent, [one.agent for one in found.sub_agents]) == ("support", ["billing"])
