@@ -14,6 +14,8 @@ import pytest
 from support.repository import ROOT
 from support.wheels import build, files
 
+OWN = ("__init__.py", "__init__.pyi", "__main__.py", "py.typed")
+
 
 def modules(folder: Path) -> set[str]:
     """The files of the two packages, as a wheel names them."""
@@ -50,7 +52,7 @@ def test_the_wheel_of_a_checkout_and_the_wheel_of_an_sdist_hold_every_module_onc
         names = files(wheel)
         assert len(names) == len(set(names))
         packaged = {name for name in names if name.startswith("pathgauge/")}
-        own = {f"pathgauge/{name}" for name in ("__init__.py", "__init__.pyi", "py.typed")}
+        own = {f"pathgauge/{name}" for name in OWN}
         boards = (ROOT / "deploy/grafana/dashboards").iterdir()
         own |= {f"pathgauge/dashboards/{board.name}" for board in boards}
         assert packaged == modules(ROOT / "collector") | modules(ROOT / "scorers") | own

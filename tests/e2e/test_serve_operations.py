@@ -161,6 +161,17 @@ def test_a_sigterm_during_the_start_ends_it_at_once(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0
 
 
+def test_a_sigterm_while_modules_are_loaded_ends_it_at_once(tmp_path: Path) -> None:
+    """Half a second on a busy machine. The first process of a container would ignore the signal."""
+    loading = "import os, time\nos.mkfifo('loading')\ntime.sleep(60)\n"
+    (tmp_path / "typer.py").write_text(loading)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen([PATHGAUGE, "serve"], cwd=tmp_path, env=environment) as process:
+        assert until((tmp_path / "loading").exists)
+        process.send_signal(SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
 def test_what_only_a_restart_changes_is_said_at_the_reload(serve: Serve) -> None:
     collector = serve(criteria={"failure": 0.5})
     collector.configure(criteria={"failure": 0.5}, assembly={"settle": "1s"}, windows={"size": 50})
