@@ -12,6 +12,7 @@ import yaml
 from support.courses import Course, Values, named, written
 from support.promtool import (
     alert_rules,
+    alert_test,
     assert_alerts,
     fired,
     needs_promtool,
@@ -25,9 +26,11 @@ LABELS = {"job": "pathgauge", "severity": "warning", "agent": "support"}
 COURSE = Course(blip=1, gap=4, bad=60, good=150)
 
 
-def lost(course: Course, calm: float, bad: float, agent: str = "support") -> dict[str, Values]:
+def lost(
+    course: Course, calm: float, bad: float, agent: str = "support", sign: str = "lost_parents"
+) -> dict[str, Values]:
     """Invocations that lose spans, by minute."""
-    of = {"agent": agent, "reason": "lost_parents"}
+    of = {"agent": agent, "reason": sign}
     return {named("pathgauge_lost_telemetry_total", **of): course.counter(calm, bad)}
 
 
@@ -46,13 +49,20 @@ def test_it_fires_within_an_hour_and_ends(
     rate: float, course: Course, share: str, tmp_path: Path
 ) -> None:
     series: Mapping[str, Values] = {
-        **lost(course, 0, rate / 2),
+        **lost(course, 0, rate / 8),
+        **lost(course, 0, rate * 3 / 8, sign="missing_root"),
         **invocations(course, rate),
         **lost(course, 0.02, 0.02, agent="other"),
         **invocations(course, 2, agent="other"),
     }
-    description = f'{share} of the invocations of agent "support" have lost spans.'
-    assert_alerts(tmp_path, course, series, ALERT, (LABELS, description))
+    test = alert_test(course, series, ALERT, (LABELS, ""))
+    [alert] = test["alert_rule_test"][0]["exp_alerts"]
+    alert["exp_annotations"] |= {
+        "description": f'{share} of the invocations of agent "support" have lost spans,'
+        " most often with the sign missing_root.",
+        "results_url": "http://localhost:9464/results?agent=support&flag=missing_root",
+    }
+    assert run(tmp_path, rules_for(ALERT), test) == "SUCCESS"
 
 
 @needs_promtool
