@@ -99,7 +99,12 @@ class Lists:
         if others:
             print_messages([f"{counted(others, 'invocation')} with further scenario ids"])
         if not found.scenarios:
-            print_messages(["every scenario id has a reference"])
+            print_messages(
+                [
+                    "found no scenario id without a reference; --url asks for those since the start"
+                    " or the last reload, --config for all in the store"
+                ]
+            )
 
     def _follow(self, query: ResultQuery, listing: Listing) -> None:
         reported = ""

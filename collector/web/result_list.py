@@ -109,10 +109,11 @@ def _reason(result: models.Result) -> str:
     """Why the result is as it is, in one line."""
     if result.signature is not None:
         return result.signature
+    if failed := [one for one in result.criteria if one.verdict in ("failed", "error")]:
+        return "; ".join(map(_missed, failed[:MAX_REASONS]))
     if result.unmatched is not None:
         return reason_text(result.unmatched)
-    failed = [one for one in result.criteria if one.verdict in ("failed", "error")]
-    return "; ".join(map(_missed, failed[:MAX_REASONS])) or _passed(result.criteria)
+    return _passed(result.criteria)
 
 
 def _missed(one: Criterion) -> str:
@@ -123,9 +124,10 @@ def _missed(one: Criterion) -> str:
 
 def _passed(criteria: Sequence[Criterion]) -> str:
     passed = sum(one.verdict == "passed" for one in criteria)
-    if not passed:
-        return "no criterion has a verdict"
-    return f"passed {counted(passed, 'threshold')}"
+    if passed:
+        return f"passed {counted(passed, 'threshold')}"
+    reasons = dict.fromkeys(reason_text(one.reason) for one in criteria if one.reason is not None)
+    return "; ".join([*reasons][:MAX_REASONS]) or "no criterion has a verdict"
 
 
 def _badness(is_high_good: bool) -> Callable[[Row], tuple[bool, bool, float]]:

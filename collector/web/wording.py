@@ -70,6 +70,7 @@ _REASONS: Mapping[str, str] = {
     "unknown_scenario": "no reference has this scenario id",
     "scenario_conflict": "its spans name different scenarios",
     "unexpected_turn": "the reference has no such turn",
+    "incomplete": "its telemetry is incomplete",
     "lost_telemetry": "spans of the invocation were lost",
     "no_conversation_id": "the reference is a conversation, but there is no conversation id",
 }

@@ -24,7 +24,7 @@ from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.evidence.table import EvidencePolicy
 from pathgauge.scorers.types import ToolCall
 from support.api_client import NORTH, client, sources, with_tokens
-from support.evaluated import commit, evaluation, opened
+from support.evaluated import commit, evaluation, opened, raised
 from support.serving import serving
 
 Run = Callable[..., Result]
@@ -113,6 +113,16 @@ def test_results_are_found_by_the_same_filters_from_both(
     assert traces(asked(*options, "--json")) == expected
 
 
+def test_an_error_of_a_scorer_is_the_first_reason(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pathgauge.yaml").write_text(json.dumps({"store": {"path": "data"}}))
+    with opened(tmp_path / "data") as opened_store:
+        commit(opened_store, [raised("e")], time.time())
+    result = run("results", "--verdict", "error", "--config", tmp_path / "pathgauge.yaml")
+    headings, row = (line.split("\t") for line in result.stdout.splitlines())
+    found = dict(zip(headings, row, strict=True))
+    assert (found["verdict"], found["why"]) == ("error", "own_scorer: error, unknown scenario")
+
+
 def test_a_pipe_gets_one_row_for_each_result(asked: Run) -> None:
     result = asked("--agent", "billing")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -192,6 +202,15 @@ def test_unknown_scenario_ids_are_counted_with_those_most_like_them(
         ["scenario", "invocations", "closest known ids", "tenant"],
         ["parcl", str(expected), "parcel", ""],
     ]
+
+
+def test_an_empty_list_of_unknown_scenario_ids_says_since_when(run: Run, tmp_path: Path) -> None:
+    """An alert about them outlives a restart, after which a running collector knows none."""
+    (tmp_path / "pathgauge.yaml").write_text(json.dumps({"store": {"path": "data"}}))
+    with opened(tmp_path / "data") as opened_store:
+        commit(opened_store, [PASSED])
+    result = run("results", "--unmatched", "--config", tmp_path / "pathgauge.yaml")
+    assert "those since the start or the last reload" in " ".join(result.stderr.split())
 
 
 def test_the_result_of_one_of_several_tenants_is_explained(tmp_path: Path, run: Run) -> None:

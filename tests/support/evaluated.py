@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from pathgauge import ToolTrajectoryAvgScore
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
+from pathgauge.collector.core.evaluations.evaluator import (
+    Criterion,
+    Evaluation,
+    Evaluator,
+    failed,
+)
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.pipeline_events import PublishedEvent
 from pathgauge.collector.core.references import Match
@@ -62,6 +68,12 @@ def evaluation(
     match = Match(reference, EXPECTED, 0) if matched else Match(unmatched="unknown_scenario")
     evaluator = Evaluator((Criterion("trajectory", ToolTrajectoryAvgScore(), 1.0),))
     return with_failure(evaluator.evaluate(invocation, match, revision=revision))
+
+
+def raised(name: str) -> Evaluation:
+    """An evaluation without a reference, whose scorer has raised an error."""
+    result = failed(Criterion("own_scorer", ToolTrajectoryAvgScore(), 1.0), KeyError("price"))
+    return replace(evaluation(name, matched=False), results=(result,))
 
 
 @contextmanager

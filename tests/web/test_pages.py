@@ -28,7 +28,7 @@ from pathgauge.collector.web.app import VIEWS
 from pathgauge.scorers.cost.latency_and_failure import Latency
 from pathgauge.scorers.types import AgentRun, ModelCall, Reference, ToolCall
 from support.api_client import sources
-from support.evaluated import EXPECTED, WALL, commit, evaluation, opened
+from support.evaluated import EXPECTED, WALL, commit, evaluation, opened, raised
 from support.watched_traffic import HOUR, WALL as TRAFFIC_WALL, watched
 from support.web_client import changed, site, text_of
 
@@ -101,6 +101,17 @@ def test_every_page_works_without_a_store_and_without_results() -> None:
         if "{" not in path:
             assert "store: memory" in read(empty, path)
     assert "No results yet" in text_of(read(empty, "/"))
+
+
+def test_the_list_says_why_a_result_has_no_score_and_errors_of_scorers_first(
+    tmp_path: Path,
+) -> None:
+    rootless = changed("rootless", flags=frozenset({"missing_root"}))
+    with opened(tmp_path) as store:
+        commit(store, [raised("e"), rootless], WALL)
+    page = text_of(read(site(sources(tmp_path)), "/results"))
+    assert "scorer error own_scorer: error" in page
+    assert "not scored its telemetry is incomplete" in page
 
 
 def test_the_overview_lists_the_worst_series_first(pages: TestClient) -> None:

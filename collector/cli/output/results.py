@@ -95,9 +95,10 @@ def why(result: models.Result) -> str:
     """What failed, or why something has no value, in one line."""
     if result.signature is not None:
         return result.signature
-    reasons = (one.reason for one in result.criteria if one.verdict in ("error", "not_evaluated"))
+    errors = (f"{one.name}: error" for one in result.criteria if one.verdict == "error")
+    reasons = (one.reason for one in result.criteria if one.verdict == "not_evaluated")
     known = dict.fromkeys(filter(None, (result.unmatched, *reasons)))
-    return ", ".join(known).replace("_", " ")
+    return ", ".join((*errors, *(reason.replace("_", " ") for reason in known)))
 
 
 def time_text(time: datetime) -> str:
