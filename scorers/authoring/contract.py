@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, get_args
+from typing import Any, SupportsFloat, get_args
 
 from pathgauge.scorers.authoring.ranges import is_binary
 from pathgauge.scorers.authoring.situations import Session, Situation, sessions, situations
 from pathgauge.scorers.session_protocol import SessionScorer, scores_sessions
 from pathgauge.scorers.types import Reason, Score, Scorer
+
+_ATTRIBUTES = ("name", "version", "low", "high", "higher_is_better", "needs_reference", "score")
 
 
 def check_scorer(scorer: Scorer, more: Iterable[Situation] = ()) -> None:
@@ -80,7 +82,9 @@ def require(condition: bool, problem: str) -> None:
 
 
 def _check_declaration(scorer: Scorer) -> None:
-    require(isinstance(scorer, Scorer), "lacks an attribute of pathgauge.scorers.types.Scorer")
+    require(not isinstance(scorer, type), "is a class, expected an instance")
+    missing = [name for name in _ATTRIBUTES if not hasattr(scorer, name)]
+    require(not missing, f"lacks {', '.join(missing)} of pathgauge.Scorer")
     require(is_dataclass(scorer), "is not a dataclass")
     snake_case = re.fullmatch("[a-z][a-z0-9_]*", scorer.name) is not None
     require(snake_case, f"has the name {scorer.name!r}, expected snake_case")
@@ -106,17 +110,23 @@ def check_score(scorer: Scorer, score: Score) -> None:
     require(isinstance(score, Score), f"returns {type(score).__name__}, expected a Score")
     require(
         score.reason in (None, *get_args(Reason)),
-        f"gives the reason {score.reason!r}, which is not in pathgauge.scorers.types.Reason",
+        f"gives the reason {score.reason!r}, which is not in pathgauge.Reason",
     )
     consistent = (score.value is None) == (score.reason is not None)
     require(consistent, f"returns {score.value} with the reason {score.reason}")
     if score.value is not None:
+        is_number = isinstance(score.value, SupportsFloat)
+        require(is_number, f"returns the value {score.value!r}, expected a number")
         inside = math.isfinite(score.value) and scorer.low <= score.value <= scorer.high
         require(inside, f"returns {score.value}, outside [{scorer.low}, {scorer.high}]")
         binary = not is_binary(scorer) or score.value in {0, 1}
         require(binary, f"returns {score.value}, and says that its values are 0 or 1")
+    is_text = isinstance(score.explanation, str)
+    require(is_text, f"explains itself with {score.explanation!r}, expected text")
     explained = len(score.explanation.splitlines()) == 1 and bool(score.explanation.strip())
     require(explained, f"explains itself with {score.explanation!r}, expected one line")
+    is_mapping = isinstance(score.details, Mapping)
+    require(is_mapping, f"has the details {score.details!r}, expected a mapping")
     try:
         json.dumps(score.details, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -4,6 +4,7 @@ the process, breaks no log, no path and no score.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,17 @@ class Meddling:
 '''
 
 
+NUMBERS = """
+import numpy as np
+
+from pathgauge import Score
+
+
+def share(invocation):
+    return Score(np.float32(0.5), None, "half", {"calls": np.int64(2)})
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [{}, {"workers": 2}])
 def test_what_a_plug_in_prints_and_changes_breaks_nothing(
@@ -104,3 +116,25 @@ def test_what_a_plug_in_prints_and_changes_breaks_nothing(
         *(("stderr", f"to stderr {when}") for when in ("at import", "while it scores")),
     }
     assert collector.log()[-1]["event"] == "stopped"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [{}, {"workers": 2}])
+def test_numbers_of_other_libraries_are_stored_like_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: dict[str, Any]
+) -> None:
+    (tmp_path / "acme_numbers.py").write_text(NUMBERS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    settings: dict[str, Any] = {
+        "criteria": {"share": {"scorer": "acme_numbers:share"}, "failure": 0},
+        "store": {"path": str(tmp_path / "data")},
+        **shape,
+    }
+    with Collector(tmp_path, **settings) as collector:
+        agent = list(turn(script("refund", "lookup")))
+        assert collector.post("/v1/traces", otlp(agent)) == (200, "")
+        assert until(lambda: collector.value(SCORED) == 1)
+        status, answer = collector.get("/api/v1/results")
+        (result,) = json.loads(answer)["results"]
+        scores = {one["name"]: one["value"] for one in result["criteria"]}
+        assert (status, scores) == (200, {"share": 0.5, "failure": 0.0})

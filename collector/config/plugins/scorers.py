@@ -122,12 +122,16 @@ def _as_configured(schema: Any) -> Any:
 
 def _check(name: str, found: Any, takes: Sequence[str]) -> None:
     if not dataclasses.is_dataclass(found):
-        raise PluginError(
-            f"{name!r} is not a scorer: found {type(found).__name__}, expected a dataclass"
-        )
+        raise PluginError(f"{name!r} is not a scorer: found a plain class, expected a dataclass")
     missing = [attribute for attribute in _REQUIRED if not hasattr(found, attribute)]
     if missing:
         raise PluginError(f"{name!r} is not a scorer: it lacks {', '.join(missing)}")
+    for method in ("score", "score_session"):
+        if inspect.iscoroutinefunction(getattr(found, method, None)):
+            raise PluginError(
+                f"{name!r} is not a scorer: found async def {method}, expected def: a scorer runs"
+                " while traffic waits, so it must not wait"
+            )
     if takes:
         raise PluginError(
             f"{name!r} is a scorer as it stands, expected a function for takes to say what it takes"

@@ -33,6 +33,7 @@ from pathgauge.scorers.types import Invocation, Score, Scorer
 
 Verdict = Literal["passed", "failed", "not_evaluated", "error", "informational"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+_MAX_QUOTED = 100
 
 EvaluationKey = tuple[str, str, str]
 """Tenant, trace id, span id of the entry agent."""
@@ -247,18 +248,28 @@ class Evaluator:
 def result_of(criterion: Criterion, score: object) -> Result:
     """The result for what a scorer, which is third-party code, has returned. It is an error if that
     is no score, if its value is outside the scorer's range, or if it has neither a value nor a
-    reason: nobody would miss the value.
+    reason: nobody would miss the value. A value becomes a `float`, because the store cannot write
+    the numbers of other libraries.
     """
     if not isinstance(score, Score):
         return failed(criterion, TypeError(f"returned {type(score).__name__}, expected a Score"))
-    if score.value is None and score.reason is None:
+    value = score.value
+    if value is None and score.reason is None:
         message = "returned neither a value nor a reason why there is none"
         return Result(criterion, Score(None, None, message, score.details), "error")
-    if score.value is not None and not in_range(criterion.scorer, score.value):
+    if value is None:
+        return Result(criterion, score, "not_evaluated")
+    if type(value) is not float:
+        if not hasattr(value, "__float__"):
+            text = f"returned the value {repr(value)[:_MAX_QUOTED]}, expected a number"
+            return failed(criterion, TypeError(text))
+        value = float(value)
+        score = replace(score, value=value)
+    if not in_range(criterion.scorer, value):
         low, high = criterion.scorer.low, criterion.scorer.high
-        message = f"{score.value} is outside [{low}, {high}]"
+        message = f"{value} is outside [{low}, {high}]"
         return Result(criterion, Score(None, None, message, score.details), "error")
-    return Result(criterion, score, criterion.verdict(score.value))
+    return Result(criterion, score, criterion.verdict(value))
 
 
 def failed(criterion: Criterion, error: BaseException) -> Result:

@@ -61,6 +61,16 @@ class Untyped(_Common):
     name: ClassVar[str] = "acme_untyped"
     thing: type(lambda: None) = None
 
+@dataclass(frozen=True)
+class Waiting(_Common):
+    name: ClassVar[str] = "acme_waiting"
+    async def score(self, actual, expected): ...
+
+@dataclass(frozen=True)
+class WaitingForSessions(_Common):
+    name: ClassVar[str] = "acme_waiting"
+    async def score_session(self, turns, reference): ...
+
 class Plain(_Common):
     name: ClassVar[str] = "acme_plain"
 '''
@@ -170,7 +180,18 @@ def test_a_scorer_is_found_by_its_entry_point_or_by_module_and_class(acme: Path)
         ),
         (
             "acme_scorers:Plain",
-            "'acme_scorers:Plain' is not a scorer: found type, expected a dataclass",
+            "'acme_scorers:Plain' is not a scorer: found a plain class, expected a dataclass",
+        ),
+        (
+            "acme_scorers:Waiting",
+            (
+                "'acme_scorers:Waiting' is not a scorer: found async def score, expected def: a"
+                " scorer runs while traffic waits, so it must not wait"
+            ),
+        ),
+        (
+            "acme_scorers:WaitingForSessions",
+            "'acme_scorers:WaitingForSessions' is not a scorer: found async def score_session,",
         ),
         (
             "acme_scorers:Unfinished",

@@ -1,8 +1,11 @@
 """Verdicts: thresholds in both directions, and scorers that fail."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pathgauge import (
@@ -66,6 +69,11 @@ class Wild:
         return self.returned
 
 
+def wild(value: Any) -> Any:
+    """A scorer that returns a score with this value."""
+    return Wild(Score(value))
+
+
 @pytest.mark.parametrize(
     ("scorer", "explanation"),
     [
@@ -81,7 +89,9 @@ class Wild:
         (Wild(0.5), "TypeError: returned float, expected a Score"),
         (Wild(None), "TypeError: returned NoneType, expected a Score"),
         (Wild(Score(None)), "returned neither a value nor a reason why there is none"),
-        (Wild(Score("high")), "TypeError: must be real number, not str"),  # type: ignore[arg-type]
+        (wild("high"), "TypeError: returned the value 'high', expected a number"),
+        (wild(1j), "TypeError: returned the value 1j, expected a number"),
+        (wild(10**400), "OverflowError: int too large to convert to float"),
     ],
 )
 def test_a_failing_scorer_gives_an_error_and_does_not_affect_others(
@@ -93,6 +103,24 @@ def test_a_failing_scorer_gives_an_error_and_does_not_affect_others(
         ("error", Score(None, None, explanation)),
         ("passed", Score(0.0, None, "no error")),
     ]
+
+
+@pytest.mark.parametrize(
+    "value", [Fraction(1, 2), Decimal("0.5"), np.float32(0.5), np.float64(0.5), np.array(0.5)]
+)
+def test_numbers_of_other_libraries_become_floats(value: Any) -> None:
+    """The store cannot write them, and a result that it cannot write would stop all others."""
+    evaluator = Evaluator((Criterion("c", wild(value), 1),))
+    (result,) = evaluator.evaluate(invocation(), UNMATCHED).results
+    assert (result.verdict, result.score) == ("failed", Score(0.5))
+    assert type(result.score.value) is float
+
+
+@pytest.mark.parametrize("value", [True, 1])
+def test_whole_numbers_and_truth_become_floats(value: Any) -> None:
+    evaluator = Evaluator((Criterion("c", wild(value), 1),))
+    (result,) = evaluator.evaluate(invocation(), UNMATCHED).results
+    assert (result.verdict, repr(result.score.value)) == ("passed", "1.0")
 
 
 def test_a_value_outside_the_range_by_rounding_is_accepted() -> None:

@@ -69,7 +69,7 @@ def declaring(**attributes: Any) -> Scorer:
 
 
 def returning(
-    value: Any, reason: Any = None, explanation: str = "because", **details: Any
+    value: Any, reason: Any = None, explanation: Any = "because", **details: Any
 ) -> Scorer:
     """A good scorer but for its scores."""
     return declaring(
@@ -81,13 +81,20 @@ def test_a_good_scorer_passes() -> None:
     check_scorer(Answered())
 
 
+A_LIST: Any = [1]
+
 BROKEN: list[tuple[Any, str]] = [
     (Mutating(), "changes what it scores"),
     (Moody(), "scores the same thing differently the second time"),
     (Thawed(), "is not frozen"),
     (Unhashable(), "has an option without a hash"),
     (Plain(), "is not a dataclass"),
-    (object(), "lacks an attribute of pathgauge.scorers.types.Scorer"),
+    (Answered, "is a class, expected an instance"),
+    (
+        object(),
+        "lacks name, version, low, high, higher_is_better, needs_reference, score of"
+        " pathgauge.Scorer",
+    ),
     (declaring(name="Answered!"), "has the name 'Answered!', expected snake_case"),
     (declaring(version=""), "has no version"),
     (declaring(high=0.0), r"has the range \[0.0, 0.0\]"),
@@ -104,11 +111,17 @@ BROKEN: list[tuple[Any, str]] = [
     (declaring(score=lambda self, actual, expected: 1.0), "returns float, expected a Score"),
     (returning(1.5), r"returns 1.5, outside \[0.0, 1.0\]"),
     (returning(math.nan), "returns nan, outside"),
+    (returning("high"), "returns the value 'high', expected a number"),
     (returning(None), "returns None with the reason None"),
     (returning(1.0, "undefined"), "returns 1.0 with the reason undefined"),
     (
         returning(None, "bad luck"),
-        "gives the reason 'bad luck', which is not in pathgauge.scorers.types.Reason",
+        "gives the reason 'bad luck', which is not in pathgauge.Reason",
+    ),
+    (returning(1.0, explanation=7), "explains itself with 7, expected text"),
+    (
+        declaring(score=lambda self, actual, expected: Score(1.0, None, "fine", A_LIST)),
+        r"has the details \[1\], expected a mapping",
     ),
     (returning(1.0, explanation=""), "explains itself with '', expected one line"),
     (returning(1.0, explanation="two\nlines"), "expected one line"),
