@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from pathgauge.collector.config.plugins.dialects import installed_dialects
+from pathgauge.collector.config.plugins.registry import PluginError
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import (
     Evaluation,
@@ -208,4 +209,6 @@ def _start(evaluation: Evaluation) -> tuple[int, str]:
 def _unreadable(path: Path, events: Iterable[PipelineEvent]) -> Iterator[str]:
     for event in events:
         if isinstance(event, Unreadable):
-            yield f"{shown(path)}: trace {event.trace_id} could not be read: {event.error!r}"
+            known = isinstance(event.error, PluginError)
+            error = str(event.error) if known else repr(event.error)
+            yield f"{shown(path)}: trace {event.trace_id} could not be read: {error}"

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import structlog
 
+from pathgauge.collector.config.plugins.named_dialect import DialectError
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.pipeline import Pipeline
@@ -226,8 +227,11 @@ class Publisher:
 def _log_unreadable(event: Unreadable) -> None:
     if isinstance(event.error, TooSlowError):
         _log.warning("trace skipped", trace_id=event.trace_id, reason=str(event.error))
-    else:
-        _log.error("trace could not be read", trace_id=event.trace_id, exc_info=event.error)
+        return
+    error, known = event.error, {}
+    if isinstance(error, DialectError):
+        known = {"dialect": error.dialect, "function": error.function}
+    _log.error("trace could not be read", trace_id=event.trace_id, **known, exc_info=error)
 
 
 def _update(judges: Judges, changes: Changes) -> None:

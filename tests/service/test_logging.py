@@ -247,7 +247,9 @@ def test_nothing_that_was_sent_is_in_the_log(collector: Collector) -> None:
         line["event"] for line in lines
     }
     [unreadable] = collector.events("trace could not be read")
-    assert (unreadable["trace_id"], "ValueError" in unreadable["exception"]) == (
+    assert (unreadable["trace_id"], unreadable["dialect"], unreadable["function"]) == (
         (2).to_bytes(16).hex(),
-        True,
+        "acme",
+        "kind",
     )
+    assert "ValueError" in unreadable["exception"]

@@ -108,3 +108,59 @@ def test_a_dialect_with_a_kind_that_does_not_exist_is_named_with_the_trace(acme:
         f'pathgauge: {acme / "traces"}: trace {misread.trace_id} could not be read: ValueError("the'
         " dialect acme returned the kind 'agnet', expected None or one of agent, workflow, model,"
     )
+
+
+FAILING = """
+from dataclasses import replace
+
+from pathgauge import Derived, Dialect, Fields
+
+
+def kind(span):
+    return {"run": "agent", "call": "tool"}.get(span.name)
+
+
+GOOD = Dialect(name="acme", scopes=("acme.",), matches=lambda span: True, kind=kind)
+
+
+def fail(*arguments):
+    raise KeyError("acme.step")
+
+
+MATCHES = replace(GOOD, matches=fail)
+KIND = replace(GOOD, kind=fail)
+KINDS = replace(GOOD, kind=lambda span: ["agent"])
+NAME = replace(GOOD, name_of=lambda span: 5)
+RESULT = replace(GOOD, fields=Fields(result=("out",)), unwrap_result=lambda value: value)
+DERIVED = replace(GOOD, fields=Fields(agent_name=(Derived(fail),)))
+EXITS = replace(GOOD, kind=lambda span: exit(3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("dialect", "problem"),
+    [
+        ("MATCHES", "matches raised KeyError: 'acme.step'"),
+        ("KIND", "kind raised KeyError: 'acme.step'"),
+        ("KINDS", "kind returned list, expected str or None"),
+        ("NAME", "name_of returned int, expected str or None"),
+        ("RESULT", "unwrap_result returned str, expected Result"),
+        ("DERIVED", "agent_name raised KeyError: 'acme.step'"),
+        ("EXITS", "kind raised SystemExit: 3"),
+    ],
+)
+def test_a_dialect_that_fails_is_named_with_its_function_and_other_traces_are_read(
+    acme: Path, dialect: str, problem: str
+) -> None:
+    (acme / "acme_failing.py").write_text(FAILING)
+    install(acme, "dialects", acme=f"acme_failing:{dialect}")
+    run = span("1", "run", scope="acme.agents")
+    call = span("2", "call", {"out": "done"}, parent="1", scope="acme.agents")
+    other = span("3", "run", {"gen_ai.operation.name": "invoke_agent"}, trace="2")
+    (acme / "traces").write_bytes(encode_request([run, call, other]))
+    result = CliRunner().invoke(app, ["invocations", str(acme / "traces")])
+    assert (result.exit_code, result.stdout.count('"dialect": "genai"')) == (0, 1)
+    assert result.stderr == (
+        f"pathgauge: {acme / 'traces'}: trace {run.trace_id} could not be read: the dialect acme:"
+        f" {problem}\n"
+    )
