@@ -19,7 +19,7 @@ from pathgauge.collector.core.documents import (
 )
 from pathgauge.collector.core.references.format import Format, LoadedReferences
 from pathgauge.collector.core.references.versions import version
-from pathgauge.scorers.types import Json, Reference
+from pathgauge.scorers.types import ExpectedCall, Json, Reference, ReferenceTurn
 
 _MAX_SHOWN_KEYS = 50
 
@@ -67,7 +67,39 @@ def _load(found: Format, document: Document) -> LoadedReferences:
         loaded: object = found.load(document)
         if not isinstance(loaded, LoadedReferences):
             raise TypeError(f"load returned {type(loaded).__name__}, expected LoadedReferences")
+        for _, reference in loaded.references:
+            _check(reference)
         return loaded
+
+
+def _check(reference: object) -> None:
+    """Refuse what is no reference, or would fail far from its format. Raises `TypeError`."""
+    _expect("reference", reference, Reference)
+    assert isinstance(reference, Reference)
+    _expect("scenario_id", reference.scenario_id, str)
+    _expect_all("turns", reference.turns, ReferenceTurn)
+    if not reference.turns:
+        raise TypeError("turns: found none, expected at least one")
+    for turn in reference.turns:
+        calls = () if turn.tool_calls is None else turn.tool_calls
+        _expect_all("tool_calls", calls, ExpectedCall)
+        _expect_all("forbidden", turn.forbidden, ExpectedCall)
+        _expect_all("alternatives", turn.alternatives, tuple)
+        for alternative in turn.alternatives:
+            _expect_all("alternatives", alternative, ExpectedCall)
+
+
+def _expect_all(name: str, found: object, expected: type) -> None:
+    _expect(name, found, tuple)
+    assert isinstance(found, tuple)
+    for one in found:
+        _expect(name, one, expected)
+
+
+def _expect(name: str, found: object, expected: type) -> None:
+    if not isinstance(found, expected):
+        text = f"found {type(found).__name__}, expected {expected.__name__}"
+        raise TypeError(f"{name}: {text}")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pathgauge.collector.core.documents import ConfigError
 from support.packages import install
 
 ACME = """
-from pathgauge import Format, LoadedReferences, Reference, ReferenceTurn
+from pathgauge import ExpectedCall, Format, LoadedReferences, Reference, ReferenceTurn
 
 KEYS = ("acme",)
 
@@ -35,6 +35,26 @@ WORKS = Format("Acme", KEYS, recognises, load)
 FAILS_TO_RECOGNISE = Format("Acme", KEYS, lambda data: data["acme"] == "a", load)
 FAILS_TO_LOAD = Format("Acme", KEYS, recognises, lambda document: document.data["gone"])
 LOADS_NOTHING = Format("Acme", KEYS, recognises, lambda document: None)
+
+
+def adding(reference):
+    def load(document):
+        loaded = LoadedReferences(document)
+        loaded.add(("acme",), reference)
+        return loaded
+
+    return Format("Acme", KEYS, recognises, load)
+
+
+CALL = ExpectedCall("search")
+ADDS_TEXT = adding("a")
+ADDS_NO_ID = adding(Reference(None, (ReferenceTurn("x"),)))
+ADDS_NO_TURN = adding(Reference("a", ()))
+ADDS_A_LIST_OF_TURNS = adding(Reference("a", [ReferenceTurn("x")]))
+ADDS_NAMES_OF_CALLS = adding(Reference("a", (ReferenceTurn("x", ("search",)),)))
+ADDS_A_CALL_ALONE = adding(Reference("a", (ReferenceTurn("x", CALL),)))
+ADDS_ONE_ALTERNATIVE = adding(Reference("a", (ReferenceTurn("x", (), alternatives=(CALL,)),)))
+ADDS_FORBIDDEN_NAMES = adding(Reference("a", (ReferenceTurn("x", forbidden=("search",)),)))
 """
 
 
@@ -64,6 +84,19 @@ def test_a_format_of_another_package_loads_its_files_beside_the_others(acme: Pat
             "LOADS_NOTHING",
             "tests.yaml",
             "TypeError: load returned NoneType, expected LoadedReferences",
+        ),
+        *(
+            (f"ADDS_{name}", "tests.yaml", f"TypeError: {message}")
+            for name, message in (
+                ("TEXT", "reference: found str, expected Reference"),
+                ("NO_ID", "scenario_id: found NoneType, expected str"),
+                ("NO_TURN", "turns: found none, expected at least one"),
+                ("A_LIST_OF_TURNS", "turns: found list, expected tuple"),
+                ("NAMES_OF_CALLS", "tool_calls: found str, expected ExpectedCall"),
+                ("A_CALL_ALONE", "tool_calls: found ExpectedCall, expected tuple"),
+                ("ONE_ALTERNATIVE", "alternatives: found ExpectedCall, expected tuple"),
+                ("FORBIDDEN_NAMES", "forbidden: found str, expected ExpectedCall"),
+            )
         ),
     ],
 )
