@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pathgauge.collector.config.config import Config
-from pathgauge.collector.config.plugins.sinks import SINKS
 from pathgauge.collector.config.postgres import CA, tls_files
+from pathgauge.collector.config.sinks import certificates_of
 from pathgauge.collector.core.documents import show_path
 
 
@@ -54,7 +54,7 @@ def _of_judges(config: Config) -> Iterator[OutgoingFile]:
 
 def _of_sinks(config: Config) -> Iterator[OutgoingFile]:
     for name, options in config.exporters.sinks.items():
-        for path, file in SINKS.get(name).certificates(options).items():
+        for path, file in certificates_of(name, options).items():
             section, key = show_path(("exporters", name)), show_path(path)
             yield OutgoingFile(
                 section,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pathgauge.collector.config.config import Config
@@ -26,19 +28,31 @@ def check_sinks(config: Config) -> None:
     """Check what the sections of sinks name. Raises `ConfigError` and `PluginError`."""
     telemetry = InternalTelemetry()
     for name, options in config.exporters.sinks.items():
-        SINKS.get(name).check(options, _context(config, name, telemetry))
+        with _named(name, "checked"):
+            SINKS.get(name).check(options, _context(config, name, telemetry))
+
+
+def certificates_of(name: str, options: Any) -> Mapping[KeyPath, str]:
+    """The files of certificates in the section of a sink, by their keys. Raises `PluginError`."""
+    with _named(name, "asked for its certificates"):
+        return SINKS.get(name).certificates(options)
+
+
+@contextmanager
+def _named(name: str, done: str) -> Iterator[None]:
+    """Name the sink that failed. It is third-party code and may raise anything."""
+    try:
+        yield
+    except (ConfigError, KeyboardInterrupt, PluginError):
+        raise
+    except BaseException as error:
+        text = f"the sink {name!r} cannot be {done}: {type(error).__name__}: {error}"
+        raise PluginError(text) from error
 
 
 def _build(name: str, options: Any, context: SinkContext) -> Sink:
-    try:
+    with _named(name, "built"):
         sink: object = SINKS.get(name).build(options, context)
-    except (ConfigError, PluginError):
-        raise
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # third-party code may raise anything
-        text = f"the sink {name!r} cannot be built: {type(error).__name__}: {error}"
-        raise PluginError(text) from error
     if not isinstance(sink, Sink):
         missing = [method for method in _METHODS if not hasattr(sink, method)]
         raise PluginError(f"the sink {name!r} lacks the methods {', '.join(missing)}")

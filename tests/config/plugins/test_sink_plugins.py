@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pathgauge.collector import config
+from pathgauge.collector.config.outgoing_certificates import outgoing_files
 from pathgauge.collector.config.plugins.registry import PluginError
 from pathgauge.collector.config.sinks import build_sinks, check_sinks
 from pathgauge.collector.core.documents import ConfigError
@@ -152,6 +153,24 @@ def test_a_sink_that_cannot_be_used_is_refused_by_name(
     (packages / "acme_sinks.py").write_text(ACME.replace(changed, replacement))
     with pytest.raises(PluginError, match=message):
         build_sinks(load("{lines: {path: out.jsonl}}"), InternalTelemetry())
+
+
+def test_a_sink_whose_check_fails_is_refused_by_name(load: Load, packages: Path) -> None:
+    broken = ACME.replace("check=build", "check=lambda options, context: 1 / 0")
+    (packages / "acme_sinks.py").write_text(broken)
+    message = "the sink 'lines' cannot be checked: ZeroDivisionError: division by zero"
+    with pytest.raises(PluginError, match=message):
+        check_sinks(load("{lines: {path: out.jsonl}}"))
+
+
+def test_a_sink_that_cannot_list_its_certificates_is_refused_by_name(
+    load: Load, packages: Path
+) -> None:
+    broken = ACME.replace("check=build", "certificates=lambda options: 1 / 0")
+    (packages / "acme_sinks.py").write_text(broken)
+    message = "the sink 'lines' cannot be asked for its certificates: ZeroDivisionError"
+    with pytest.raises(PluginError, match=message):
+        list(outgoing_files(load("{lines: {path: out.jsonl}}")))
 
 
 def test_a_sink_with_the_name_of_a_section_of_ours_is_refused(load: Load, packages: Path) -> None:
