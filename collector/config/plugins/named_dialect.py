@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 from pathgauge.collector.config.plugins.registry import OWN_PACKAGE, PluginError
 from pathgauge.collector.core.invocations.dialects import Dialect, Fields
 from pathgauge.collector.core.invocations.dialects.field_paths import Derived, FieldPath
-from pathgauge.collector.core.invocations.messages.written_results import Result
 from pathgauge.collector.core.reading_budget import TooSlowError
 
 _RETURNED: Mapping[str, tuple[type, ...]] = {
@@ -27,7 +26,7 @@ _RETURNED: Mapping[str, tuple[type, ...]] = {
     "function_name": (str,),
     "messages": (tuple,),
     "unwrap_arguments": (object,),
-    "unwrap_result": (Result,),
+    "unwrap_result": (tuple,),
     "failure": (str, NoneType),
     "copied_error": (object,),
     "written_call": (tuple,),

@@ -144,7 +144,7 @@ EXITS = replace(GOOD, kind=lambda span: exit(3))
         ("KIND", "kind raised KeyError: 'acme.step'"),
         ("KINDS", "kind returned list, expected str or None"),
         ("NAME", "name_of returned int, expected str or None"),
-        ("RESULT", "unwrap_result returned str, expected Result"),
+        ("RESULT", "unwrap_result returned str, expected tuple"),
         ("DERIVED", "agent_name raised KeyError: 'acme.step'"),
         ("EXITS", "kind raised SystemExit: 3"),
     ],
