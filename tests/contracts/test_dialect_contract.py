@@ -237,6 +237,7 @@ READ_AS_CONTENT: Mapping[str, set[str]] = {
         "langfuse.observation.status_message",
         "langfuse.observation.metadata.tags",
     },
+    "langwatch": {"langwatch.output"},
     "openinference": {"input.value", "output.value"},
     "quarkus-langchain4j": {"gen_ai.tool.call.result"},
 }

@@ -45,6 +45,7 @@ WRAPPERS = (
     "genkit:metadata:",
     "mastra.metadata.",
     "lmnr.association.properties.metadata.",
+    "langwatch.langgraph.",
 )
 """Prefixes under which frameworks write the metadata of their users."""
 

@@ -1,9 +1,11 @@
 """Laminar (`lmnr`): its decorator, and its instrumentations of OpenAI and the OpenAI Agents SDK.
 
-Recognised by `lmnr.span.type`, which knows models and tools only. Inputs and outputs are JSON in
-`lmnr.span.input` and `.output`; metadata is under `lmnr.association.properties.`. A decorated
+Recognised by `lmnr.span.type`, which knows models and tools only, and which JavaScript leaves out
+unless it is given; then by Laminar's own tracer. Inputs and outputs are JSON
+in `lmnr.span.input` and `.output`; metadata is under `lmnr.association.properties.`. A decorated
 function that is no tool may be anything: the outermost one is the run, with its name. An agent of
-OpenAI Agents is known by its input, which describes it.
+OpenAI Agents is known by its input, which describes it. In JavaScript only the recorded exception
+tells that a function failed.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.invocations.dialects.exceptions import recorded_exception
 from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember
 from pathgauge.collector.core.invocations.messages.unwrap import texts_of_arguments
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
@@ -26,8 +29,8 @@ _KINDS: dict[str, Kind] = {"LLM": "model", "TOOL": "tool"}
 
 
 def matches(span: Span) -> bool:
-    """Spans with a type."""
-    return _KIND in span.attributes
+    """Spans with a type, and those of Laminar's own tracer."""
+    return _KIND in span.attributes or _is_own(span)
 
 
 def kind(span: Span) -> Kind | None:
@@ -35,12 +38,21 @@ def kind(span: Span) -> Kind | None:
     attributes = span.attributes
     if _HANDOFF in attributes:
         return "handoff"
-    known = _KINDS.get(str(attributes[_KIND]))
-    if known is not None or not span.scope.name.startswith(_SCOPE):
+    known = _KINDS.get(str(attributes.get(_KIND)))
+    if known is not None or not _is_own(span):
         return known
     if _OUTPUT_TYPE.find(span) is not None and _AGENT_NAME.find(span) == span.name:
         return "agent"
     return "chain"
+
+
+def failure(span: Span) -> str | None:
+    """The recorded exception of a decorated function."""
+    return recorded_exception(span) if _is_own(span) else None
+
+
+def _is_own(span: Span) -> bool:
+    return span.scope.name.startswith(_SCOPE)
 
 
 def _texts_or_messages(span: Span) -> Any:
@@ -57,6 +69,7 @@ LAMINAR = Dialect(
     reads=(_KIND, _HANDOFF, _AGENT_NAME, _OUTPUT_TYPE),
     may_be_entry=lambda span: span.parent_id is None,
     name_of=lambda span: as_id(span.name),
+    failure=failure,
     content_setting="LMNR_TRACE_CONTENT=true",
     fields=Fields(
         conversation_id=(_PROPERTIES + "session_id",),

@@ -13,6 +13,7 @@ from typing import Any
 
 from pathgauge.collector.core.invocations.dialects import langgraph
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.invocations.dialects.exceptions import recorded_exception
 from pathgauge.collector.core.invocations.dialects.field_paths import (
     Derived,
     FieldPaths,
@@ -48,15 +49,6 @@ def kind(span: Span) -> Kind | None:
     return langgraph.kind(span.name, metadata)
 
 
-def failure(span: Span) -> str | None:
-    """The exception of a run that failed after its status had been set."""
-    for event in span.events:
-        if event.name == "exception":
-            message = as_id(event.attributes.get("exception.message"))
-            return message or as_id(event.attributes.get("exception.type")) or "error"
-    return None
-
-
 def empty_means_not_captured(model_spans: Sequence[Span]) -> FieldPaths:
     """A tool without arguments also has `{}`, so the prompts tell whether inputs are hidden."""
     prompts = [span.attributes[_INPUTS] for span in model_spans if _INPUTS in span.attributes]
@@ -88,7 +80,7 @@ LANGSMITH = Dialect(
     may_be_entry=lambda span: span.parent_id is None or langgraph.may_be_entry(span),
     name_of=lambda span: as_id(span.name),
     empty_means_not_captured=empty_means_not_captured,
-    failure=failure,
+    failure=recorded_exception,
     content_setting="LANGSMITH_HIDE_INPUTS=false LANGSMITH_HIDE_OUTPUTS=false",
     fields=Fields(
         agent_name=(_AGENT_NAME, Derived(_graph_name, reads=(_PATH,))),

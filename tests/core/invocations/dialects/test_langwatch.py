@@ -67,3 +67,34 @@ def test_the_only_message_of_a_tool_is_its_result(written: Any, result: Any) -> 
 def test_an_earlier_conversation_is_not_what_an_agent_was_asked(given: Any, shown: Any) -> None:
     [path] = LANGWATCH.fields.agent_input
     assert value_at(path, span("a", "run", {"langwatch.input": json.dumps(given)})) == shown
+
+
+@pytest.mark.parametrize(
+    ("scope", "result"),
+    [
+        ("langwatch.instrumentation.langchain", "shipped"),
+        ("shop", {"type": "text", "value": "shipped"}),
+    ],
+)
+def test_the_callback_in_javascript_wraps_a_result_twice(scope: str, result: Any) -> None:
+    [path] = LANGWATCH.fields.result
+    written = {"type": "json", "value": {"type": "text", "value": "shipped"}}
+    tool = span("a", "look", {"langwatch.output": json.dumps(written)}, scope=scope)
+    assert value_at(path, tool) == result
+
+
+@pytest.mark.parametrize(
+    ("name", "metadata", "expected"),
+    [
+        ("support", {"lc_agent_name": "support"}, "named_step"),
+        ("billing", {"lc_agent_name": "support", "langgraph_node": "tools"}, "named_step"),
+        ("tools", {"lc_agent_name": "support", "langgraph_node": "tools"}, "other"),
+        ("support", {}, "chain"),
+    ],
+)
+def test_a_graph_in_javascript_is_known_by_its_metadata(
+    name: str, metadata: dict[str, str], expected: str
+) -> None:
+    attributes = {f"langwatch.langgraph.{key}": value for key, value in metadata.items()}
+    run = span("a", name, attributes | {KIND: "chain"}, scope="langwatch.instrumentation.langchain")
+    assert kind(run) == expected
