@@ -120,6 +120,12 @@ from .scorers.cost.usage import (
     ToolCalls as ToolCalls,
     TotalTokens as TotalTokens,
 )
+from .scorers.judge_protocol import (
+    Ask as Ask,
+    Judge as Judge,
+    JudgeError as JudgeError,
+    Question as Question,
+)
 from .scorers.judges.adherence import (
     PlanAdherence as PlanAdherence,
     TaskAdherence as TaskAdherence,
@@ -329,6 +335,7 @@ from .scorers.types import (
     Score as Score,
     Scorer as Scorer,
     ToolCall as ToolCall,
+    TurnRubric as TurnRubric,
 )
 
 __all__: list[str]

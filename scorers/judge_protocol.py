@@ -68,11 +68,20 @@ class Judge(Scorer, Protocol):
     Its `score`, which has no model to ask, returns a score without a value (`judge_unconfigured`).
     """
 
-    asks_model: bool
-    model: str | None
-    """The model to ask, as in `Question`. `None`: the configured model."""
-    template: str
-    """A fingerprint of everything that shapes the questions. A new template is a new judge."""
+    @property
+    def asks_model(self) -> bool:
+        """True."""
+        ...
+
+    @property
+    def model(self) -> str | None:
+        """The model to ask, as in `Question`. `None`: the configured model."""
+        ...
+
+    @property
+    def template(self) -> str:
+        """A fingerprint of everything that shapes the questions. A new template is a new judge."""
+        ...
 
     async def judge(self, actual: Invocation, expected: ReferenceTurn | None, ask: Ask) -> Score:
         """Score `actual` against `expected`.

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 import pathgauge
 from pathgauge.scorers.authoring.contract import check_scorer
 from pathgauge.scorers.authoring.judge_contract import check_judge
-from pathgauge.scorers.judge_protocol import asks_model
+from pathgauge.scorers.judge_protocol import Judge, asks_model
 from pathgauge.scorers.types import Scorer
 from support.scripted_models import FirstFittingAnswer
 
@@ -68,6 +68,6 @@ def test_the_scorers_of_this_package_are_registered() -> None:
     own = {
         kind
         for kind in classes
-        if isinstance(kind, type) and "score" in dir(kind) and kind is not Scorer
+        if isinstance(kind, type) and "score" in dir(kind) and kind not in {Scorer, Judge}
     }
     assert {entry.load() for entry in REGISTERED if entry.value.startswith("pathgauge.")} == own

@@ -74,7 +74,11 @@ def test_the_examples_of_the_scorers_page_run(run: Callable[..., ModuleType]) ->
 def test_the_examples_of_the_guide_run_together(
     run: Callable[..., ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, tests, builtin, builtin_tests, *functions, of_sessions = FENCE.findall(GUIDE)
+    module, tests, builtin, builtin_tests, *functions, of_sessions, judge, judge_tests = (
+        FENCE.findall(GUIDE)
+    )
+    run(judge, "acme_judges")
+    run(judge_tests)
     run(module, "acme_scorers")
     run(tests)
     scorer = run(builtin, "repeated_calls").RepeatedCalls

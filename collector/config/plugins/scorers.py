@@ -20,11 +20,13 @@ from pydantic_core import SchemaValidator, core_schema
 from pathgauge.collector.config.plugins.registry import PluginError, PluginRegistry, import_object
 from pathgauge.collector.core.documents.quantities import parse_number, parse_switch
 from pathgauge.scorers.adapters import functions
+from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.types import Json, Scorer
 
 SCORERS: PluginRegistry[Any] = PluginRegistry("scorer", "pathgauge.scorers")
 
 _REQUIRED = ("name", "version", "low", "high", "higher_is_better", "needs_reference", "score")
+_REQUIRED_OF_JUDGES = ("model", "template", "judge")
 
 _PARSERS: Mapping[str, Callable[[Json], Json]] = {
     "bool": parse_switch,
@@ -75,12 +77,18 @@ def build_scorer(kind: type[Scorer], options: Mapping[str, Json]) -> Scorer:
     """
     validator = _validator(kind)
     try:
-        return cast(Scorer, validator.validate_python(dict(options), extra="forbid"))
+        scorer = cast(Scorer, validator.validate_python(dict(options), extra="forbid"))
     except (KeyboardInterrupt, ValidationError):
         raise
     except BaseException as error:  # third-party code may raise anything
         text = f"the scorer {kind.__qualname__} cannot be built: {type(error).__name__}: {error}"
         raise PluginError(text) from error
+    if asks_model(scorer):
+        missing = [name for name in _REQUIRED_OF_JUDGES if not hasattr(scorer, name)]
+        if missing:
+            text = f"the scorer {kind.__qualname__} asks a model, and lacks {', '.join(missing)}"
+            raise PluginError(text)
+    return scorer
 
 
 @lru_cache(maxsize=256)

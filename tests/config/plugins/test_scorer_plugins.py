@@ -71,6 +71,17 @@ class WaitingForSessions(_Common):
     name: ClassVar[str] = "acme_waiting"
     async def score_session(self, turns, reference): ...
 
+@dataclass(frozen=True)
+class HalfAJudge(_Common):
+    name: ClassVar[str] = "acme_judge"
+    asks_model: ClassVar[bool] = True
+
+@dataclass(frozen=True)
+class Judge(HalfAJudge):
+    template: ClassVar[str] = "1"
+    model: str
+    async def judge(self, actual, expected, ask): ...
+
 class Plain(_Common):
     name: ClassVar[str] = "acme_plain"
 '''
@@ -134,6 +145,16 @@ def test_a_scorer_is_found_by_its_entry_point_or_by_module_and_class(acme: Path)
     kind = scorers.scorer_class("acme_politeness")
     assert scorers.scorer_class("acme_scorers:Politeness") is kind
     assert kind.name == "acme_politeness"
+
+
+def test_a_judge_that_lacks_a_part_of_one_is_named_with_it(acme: Path) -> None:
+    whole = scorers.scorer_class("acme_scorers:Judge")
+    assert scorers.build_scorer(whole, {"model": "local:small"}).name == "acme_judge"
+    half = scorers.scorer_class("acme_scorers:HalfAJudge")
+    with pytest.raises(PluginError) as caught:
+        scorers.build_scorer(half, {})
+    message = "the scorer HalfAJudge asks a model, and lacks model, template, judge"
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
