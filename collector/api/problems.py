@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from pathgauge.collector.api.models import Problem
+from pathgauge.collector.core.documents import did_you_mean
 from pathgauge.collector.store import StoreError
 from pathgauge.collector.store.queries.reading import QueryTooSlowError
 from pathgauge.collector.store.queries.traces import AmbiguousTraceError
@@ -83,8 +84,22 @@ def checked(model: type[ModelT], given: Mapping[str, object]) -> ModelT:
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        found = "; ".join(
-            ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"])))
-            for one in error.errors(include_url=False, include_input=False, include_context=False)
-        )
-        raise ProblemError(422, found) from error
+        raise ProblemError(422, "; ".join(_told(model, error))) from error
+
+
+def _told(model: type[BaseModel], error: ValidationError) -> Iterator[str]:
+    """Each mistake. Only the first unknown name is told which ones are known: a request may have
+    thousands.
+    """
+    known = [field.alias or name for name, field in model.model_fields.items()]
+    for one in error.errors(include_url=False, include_input=False, include_context=False):
+        place = ".".join(map(str, one["loc"]))
+        text = one["msg"]
+        if one["type"] == "missing":
+            text = "found nothing, expected a value"
+        elif one["type"] == "extra_forbidden" and len(one["loc"]) == 1:
+            text = "found an unknown name"
+            if known:
+                text += f", expected one of {', '.join(known)}{did_you_mean(place, known)}"
+            known = []
+        yield f"{place}: {text}" if place else text

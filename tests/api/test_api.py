@@ -223,7 +223,13 @@ def test_without_a_store_there_are_no_results() -> None:
 @pytest.mark.parametrize(
     ("path", "status", "detail"),
     [
-        ("/results?verdit=failed", 422, "verdit: Extra inputs are not permitted"),
+        (
+            "/results?verdit=failed",
+            422,
+            "verdit: found an unknown name, expected one of tenant, agent, scenario, category,"
+            " signature, since, until, criterion, verdict, version, reason, flag, trace_id, limit,"
+            " cursor; did you mean 'verdict'?",
+        ),
         ("/results?limit=0", 422, "limit: Input should be greater than or equal to 1"),
         ("/results?limit=501", 422, "limit: Input should be less than or equal to 500"),
         ("/results?cursor=x", 422, "cursor: String should match pattern '^[0-9]{1,18}$'"),

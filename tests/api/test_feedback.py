@@ -183,7 +183,12 @@ def test_a_conversation_is_a_subject(store: SqliteStore) -> None:
         ({"scale": [False, 1]}, "scale.0: Input should be a valid number"),
         ({"time": "1969-12-31T23:59:59Z"}, "time: Input should have a time since 1970"),
         ({"time": "0001-01-01T00:00:00+14:00"}, "time: Input should have a time since 1970"),
-        ({"thumbs": "up"}, "thumbs: Extra inputs are not permitted"),
+        (
+            {"thumbs": "up"},
+            "thumbs: found an unknown name, expected one of id, trace_id, span_id, conversation_id,"
+            " name, thumb, label, rating, scale, comment, rater, time, tenant; did you mean"
+            " 'thumb'?",
+        ),
         ({"tenant": "north"}, "tenant: found 'north', expected a configured one"),
     ],
 )

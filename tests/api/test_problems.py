@@ -13,13 +13,14 @@ from pathgauge.collector.api.queries import TraceQuery
 
 async def test_parameters_that_are_not_valid_are_a_mistake_of_the_client() -> None:
     async def work() -> Response:
-        checked(TraceQuery, {"tenant": "t" * 1001, "other": 1})
+        checked(TraceQuery, {"tenant": "t" * 1001, "tenat": 1, "other": 1})
         return Response()
 
     answer = await answered(work())
     assert answer.status_code == 422
     assert Problem.model_validate_json(bytes(answer.body)).detail == (
-        "tenant: String should have at most 1000 characters; other: Extra inputs are not permitted"
+        "tenant: String should have at most 1000 characters; tenat: found an unknown name, expected"
+        " one of tenant; did you mean 'tenant'?; other: found an unknown name"
     )
 
 

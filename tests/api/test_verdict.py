@@ -163,7 +163,7 @@ def test_a_tenant_compares_only_its_own_results(folder: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("query", "detail"),
     [
-        ("agent=support&version=2", "against: Field required"),
+        ("agent=support&version=2", "against: found nothing, expected a value"),
         ("agent=&version=2&against=1", "agent: String should have at least 1 character"),
         (f"{WORSE}&confidence=1", "confidence: Input should be less than or equal to 0.9999"),
         (
