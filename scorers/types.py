@@ -92,7 +92,10 @@ class _InOrder:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One tool call of an agent. Calls are in the order in which the model requested them."""
+    """One tool call of an agent. Calls are in the order in which the model requested them.
+
+    `None` is not known. Times (`start_ns`, `end_ns`) are Unix nanoseconds.
+    """
 
     name: str
     arguments: Mapping[str, Json] | str | None = None
@@ -115,7 +118,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One request to a language model, even if several spans describe it."""
+    """One request to a language model, even if several spans describe it.
+
+    `None` is not known. Times (`start_ns`, `end_ns`) are Unix nanoseconds.
+    """
 
     span_id: str
     agent: str | None = None
@@ -154,7 +160,10 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """The run of a sub-agent inside an invocation, started as a tool (`agent`) or by a handoff."""
+    """The run of a sub-agent inside an invocation, started as a tool (`agent`) or by a handoff.
+
+    `None` is not known. Times (`start_ns`, `end_ns`) are Unix nanoseconds.
+    """
 
     span_id: str
     agent: str | None = None
@@ -175,6 +184,9 @@ class AgentRun:
 class Invocation:
     """One user turn, handled under one entry agent: the top-most agent or workflow span. It is the
     unit of scoring.
+
+    `None` is not known, which differs from `""`, 0 and `{}`; `flags` says what the telemetry lacks.
+    Times (`start_ns`, `end_ns`) are Unix nanoseconds, `duration_s` is seconds.
     """
 
     trace_id: str
