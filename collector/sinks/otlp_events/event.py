@@ -89,7 +89,7 @@ def _conversation_score(score: ConversationScore) -> dict[str, Value | None]:
         "gen_ai.evaluation.score.value": score.value,
         "gen_ai.evaluation.score.label": OUTCOMES[score.criterion.verdict(score.value)],
         "pathgauge.evaluation.reason": "undefined" if score.value is None else None,
-        "pathgauge.evaluation.threshold": score.criterion.threshold,
+        "pathgauge.evaluation.threshold": _threshold(score.criterion),
         **_judge(score.criterion),
     }
 
@@ -100,7 +100,7 @@ def _result(result: Result, content: bool) -> dict[str, Value | None]:
         "gen_ai.evaluation.name": result.criterion.name,
         "gen_ai.evaluation.score.label": OUTCOMES[result.verdict],
         "pathgauge.evaluation.reason": score.reason,
-        "pathgauge.evaluation.threshold": result.criterion.threshold,
+        "pathgauge.evaluation.threshold": _threshold(result.criterion),
         "pathgauge.scorer": f"{scorer.name} {scorer.version}",
         **_judge(result.criterion),
     }
@@ -112,6 +112,11 @@ def _result(result: Result, content: bool) -> dict[str, Value | None]:
     if result.verdict == "error":
         attributes["error.type"] = _error_type(score.explanation)
     return attributes
+
+
+def _threshold(criterion: Criterion) -> float | None:
+    """Always a double, also if the configuration has a whole number: backends fix the type."""
+    return None if criterion.threshold is None else float(criterion.threshold)
 
 
 def _judge(criterion: Criterion) -> dict[str, Value | None]:

@@ -108,6 +108,13 @@ def test_the_event_has_the_attributes_of_the_conventions(
     assert attributes(evaluation(answer)) == {**COMMON, **expected}
 
 
+def test_a_threshold_is_a_double_also_if_it_is_written_as_a_whole_number() -> None:
+    """A backend may refuse an attribute that is of another type than before."""
+    whole = replace(ANSWER, threshold=1)
+    one = Evaluator((whole,)).evaluate(evaluation().invocation, MATCHED)
+    assert repr(attributes(one)["pathgauge.evaluation.threshold"]) == "1.0"
+
+
 def test_a_scorer_that_raises_is_an_error_of_its_type_without_its_text() -> None:
     class Broken(Answer):
         def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
