@@ -23,8 +23,11 @@ _ATTRIBUTES = ("name", "version", "low", "high", "higher_is_better", "needs_refe
 
 
 def check_scorer(scorer: Scorer, more: Iterable[Situation] = ()) -> None:
-    """Raise `AssertionError` if `scorer` violates the contract of `Scorer` for any of
-    `situations()` or `more`. The message names the broken rule and the input.
+    """Raise `AssertionError` if `scorer` violates the contract of `Scorer` for about twenty typical
+    and hostile inputs, or for `more`: pairs of an `Invocation` and a `ReferenceTurn` or `None`. The
+    message names the broken rule and the input.
+
+    An exception of the scorer passes through, with a note that names the input.
     """
     with naming(scorer):
         _check_declaration(scorer)

@@ -25,10 +25,12 @@ _MARKER = "«planted»"
 
 
 async def check_judge(judge: Judge, ask: Ask, more: Iterable[Situation] = ()) -> None:
-    """Raise `AssertionError` if `judge` violates the contract of `Judge` for any of `situations()`
-    or `more`. Judges must also pass `check_scorer`.
+    """Raise `AssertionError` if `judge` violates the contract of `Judge` for about twenty typical
+    and hostile inputs, or for `more`: pairs of an `Invocation` and a `ReferenceTurn` or `None`.
+    Judges must also pass `check_scorer`.
 
-    `ask` must answer every question, and equal questions equally.
+    `ask` stands for the model: it must answer every question with an instance of `question.answer`,
+    and equal questions equally. An exception of the judge passes through.
     """
     with naming(judge):
         require(judge.asks_model is True, "does not say that it asks a model")

@@ -20,7 +20,9 @@ class SinkContext:
     folder: Path
     """The folder of the configuration file; relative paths begin there."""
     telemetry: InternalTelemetry
-    """The counters of the collector, for what the sink exports and drops."""
+    """The counters of the collector. `events_exported` and `events_dropped` are for what a sink
+    sends and drops.
+    """
     mistake: Callable[[KeyPath, str], ConfigError]
     """The error for a key of the sink's section, with its position in the file.
 
