@@ -12,7 +12,7 @@ to what the process did meanwhile, because the scenario id may be there.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from pathgauge.collector.core.invocations.dialects.field_paths import first
@@ -148,8 +148,8 @@ def _one_after_the_other(runs: list[list[Node]]) -> bool:
 
 
 def _attach_called_agents(tree: Tree) -> None:
-    """Attach agents of dialects with `loses_parent` to the one tool call of another agent during
-    which they ran.
+    """Attach agents of dialects with `loses_parent` to the one tool call during which they ran, of
+    another agent or beside them.
     """
     siblings: dict[Node, list[Node]] = defaultdict(list)
     for node in tree.nodes:
@@ -157,17 +157,17 @@ def _attach_called_agents(tree: Tree) -> None:
             continue
         if any(dialect.loses_parent for dialect in node.dialects):
             siblings[node.parent].append(node)
-    for agents in siblings.values():
-        if 1 < len(agents) <= MAX_CANDIDATES:
+    for parent, agents in siblings.items():
+        if len(agents) <= MAX_CANDIDATES:
             for agent in agents:
-                calls = list(_calls_around(tree, agent, agents))
+                calls = list(_calls_around(tree, agent, (parent, *agents)))
                 if len(calls) == 1:
                     tree.attach(agent, calls[0])
 
 
-def _calls_around(tree: Tree, agent: Node, agents: list[Node]) -> Iterator[Node]:
+def _calls_around(tree: Tree, agent: Node, callers: Iterable[Node]) -> Iterator[Node]:
     """The childless tool calls of other agents during which the agent ran."""
-    for other in agents:
+    for other in callers:
         if other is agent:
             continue
         for child in tree.children(other):

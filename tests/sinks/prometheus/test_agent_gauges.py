@@ -106,6 +106,7 @@ def test_every_installed_dialect_with_a_switch_names_its_setting() -> None:
     without = {name for name, setting in settings.items() if not setting}
     always = {
         "agent365",
+        "any-agent",
         "genkit",
         "langwatch",
         "livekit",

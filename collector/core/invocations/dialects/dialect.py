@@ -166,8 +166,8 @@ class Dialect:
     final_tools: tuple[str, ...] = ()
     """Names of the framework's own tools with which an agent ends its run. They are no work."""
     loses_parent: bool = False
-    """Whether the run of an agent that is called as a tool is a sibling of its caller instead of a
-    child of the call.
+    """Whether the run of an agent that is called as a tool is a sibling of its caller or of the
+    call instead of a child of the call.
     """
     adds_up_usage: Callable[[Span], bool] | None = None
     """For instrumentations whose model calls state the tokens of all calls of a loop so far.
