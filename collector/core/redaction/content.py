@@ -144,9 +144,12 @@ class ContentFilter:
         return found
 
     def _outputs(self, span: Span, dialects: tuple[Dialect, ...]) -> dict[str, Any]:
-        """The tool calls in the output of a model, at the keys that held the messages."""
+        """The tool calls in the output of a model, at the keys that held the messages. Where the
+        messages are in an attribute, the dialects of the span know better than others.
+        """
         found: dict[str, Any] = {}
-        for path in self._needed.outputs:
+        own = [path for dialect in dialects for path in dialect.fields.output_messages]
+        for path in (*own, *self._needed.outputs):
             if isinstance(path, Derived | InEvent):
                 continue
             messages = stripped(decoded(value_at(path, span)), dialects)
@@ -156,7 +159,8 @@ class ContentFilter:
                 found.update(flattened(messages, path.prefix))
             else:
                 key = path if isinstance(path, str) else path.key
-                found[key] = encoded(self._with_members(span, path, messages))
+                if key not in found:
+                    found[key] = encoded(self._with_members(span, path, messages))
         return found or _derived_output(span, dialects)
 
     def _with_members(

@@ -41,6 +41,7 @@ are only in prompts.
 
 TWO_INSTRUMENTATIONS = {
     *(f"vercel-ai-6-openinference-2.8/{name}" for name in ("fail", "retry", "sub", "turns")),
+    *(f"agentscope-runtime-1.1-runner/{name}" for name in ("model-fails", "turns")),
     *(f"voltagent-2.10-native/{name}" for name in ("ai-sdk-fail", "ai-sdk-sub")),
 }
 """Captures of spans that no dialect has to guess at: without the first one, another one knows them,

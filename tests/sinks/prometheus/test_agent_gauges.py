@@ -106,6 +106,8 @@ def test_every_installed_dialect_with_a_switch_names_its_setting() -> None:
     without = {name for name, setting in settings.items() if not setting}
     always = {
         "agent365",
+        "agentscope",
+        "agentscope-runtime",
         "any-agent",
         "genkit",
         "langwatch",

@@ -44,6 +44,8 @@ _NO_CONTENT = frozenset(
 _END = re.compile(r"[.\s](tool|task|agent|workflow|chat)$")
 _OTHERS = frozenset({"user", "human"})
 """Names of agents that stand for people."""
+_METHOD = re.compile(r"[A-Z]\w*\.\w+$")
+"""The name of a method with its class before it, which is the code of the framework."""
 _NAME = re.compile(r"[\w/:-]+")
 """With a dot it would be the method of a class."""
 _GENERIC = frozenset(
@@ -198,10 +200,11 @@ class Understood:
     # Tools
 
     def _explicit_tool_name(self) -> str | None:
-        return self._id_at(
-            (("tool", "name"), ("function", "name"), ("call", "name"), ("definition", "name")),
-            besides=_NAMES_IN_CODE,
-        )
+        named = self._id_at((("tool", "name"),))
+        if named is None:
+            function = self._id_at((("function", "name"),), besides=_NAMES_IN_CODE)
+            named = None if _METHOD.match(function or "") else function
+        return named or self._id_at((("call", "name"), ("definition", "name")))
 
     def tool_name(self) -> str | None:
         """The name in an attribute of the tool, or the name of a span that is one word."""

@@ -3,8 +3,8 @@
 Several instrumentations write the same objects, so that they are recognised by their format in
 every trace: the tool message of LangChain and the `FunctionExecutionResult` of Agno as `str()`
 gives them, the parts of that message in an object, AG2's pair of whether a tool succeeded and the
-message about it, and the response of AgentScope. Of a text that is such an object but cannot be
-read, the result is unknown.
+message about it, and the response of AgentScope, as an object or in the `repr` of it. Of a text
+that is such an object but cannot be read, the result is unknown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from pathgauge.collector.core.invocations.messages.literals import fields
+from pathgauge.collector.core.invocations.messages.literals import call, fields
 from pathgauge.collector.core.invocations.messages.reprs import is_written_object
 from pathgauge.collector.core.invocations.messages.values import as_text, decoded
 from pathgauge.collector.core.reading_budget import spend
@@ -21,7 +21,7 @@ from pathgauge.scorers.types import Json
 _SUCCESS = "success"
 _STATES = (_SUCCESS, "error", "interrupted", "denied")
 _MESSAGE, _CALL_ID = "content=", " tool_call_id='"
-_EXECUTION = "status='"
+_EXECUTION, _RESPONSE = "status='", "ToolResponse(content=["
 _EXECUTION_RESULT = re.compile(
     r"status='(?:success|failure)' result=(?P<result>.*)"
     r" error=(?P<error>None|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
@@ -50,6 +50,8 @@ def written_result(value: Any) -> Result | None:
             return _of_message(value)
         case str() if value.startswith(_EXECUTION):
             return _of_execution(value)
+        case str() if value.startswith(_RESPONSE):
+            return _of_response(value)
         case [bool() as succeeded, {"role": "function", "content": content}]:
             return Result(decoded(content), None if succeeded else as_text(content))
         case {"content": [*blocks], "state": str() as state, "metadata": _, "id": _}:
@@ -69,6 +71,18 @@ def _of_blocks(blocks: list[Any], state: str) -> Result | None:
     text = "\n".join(texts)
     error = None if state == _SUCCESS else text or state
     return Result(decoded(text) if len(texts) == len(blocks) else None, error)
+
+
+def _of_response(text: str) -> Result:
+    """The result in the `repr` of a response, which has no state: whether the tool failed is not
+    known.
+    """
+    spend(len(text))
+    try:
+        blocks = call(text).keywords.get("content")
+    except ValueError:
+        return Result()
+    return (_of_blocks(blocks, _SUCCESS) if isinstance(blocks, list) else None) or Result()
 
 
 def _of_message(text: str) -> Result:

@@ -285,6 +285,14 @@ def test_a_span_of_an_agent_with_the_name_of_a_function_of_the_code_is_no_tool(k
     assert [call.name for call in found.tool_calls] == ["find_order"]
 
 
+def test_a_method_of_a_class_of_the_framework_is_no_tool() -> None:
+    spans = run(arguments={"id": 42}, result="Paris")
+    method: dict[str, Any] = {"function.name": "ChatFormatter.format"}
+    arguments = {"args": [], "kwargs": {"messages": ASKED}}
+    spans.append(step("format", "run", 0.5, function_input=arguments, output=ASKED, **method))
+    assert [call.name for call in only(spans).tool_calls] == ["find_order"]
+
+
 def test_without_the_name_of_the_first_agent_that_of_a_later_one_is_not_taken() -> None:
     spans = [
         step("pipeline", kind="workflow", input="Where is order 42?", output="In Paris."),

@@ -48,6 +48,12 @@ def response(*texts: str, state: str = "success") -> dict[str, Any]:
     return {"content": blocks, "state": state, "metadata": {}, "id": "c"}
 
 
+def written_response(*texts: str) -> str:
+    """The response of a tool of AgentScope 1 in its `repr`."""
+    blocks = [{"type": "text", "text": text} for text in texts]
+    return f"ToolResponse(content={blocks!r}, metadata=None, stream=False, id='c')"
+
+
 @pytest.mark.parametrize(
     ("recorded", "bare"),
     [
@@ -139,6 +145,11 @@ def test_arguments_of_a_callable(recorded: Any, bare: Any) -> None:
         (response("one", "two"), Result("one\ntwo")),
         (response("no such order", state="error"), Result("no such order", "no such order")),
         (response(state="interrupted"), Result("", "interrupted")),
+        (written_response(json.dumps(ORDER)), Result(ORDER)),
+        (written_response("one", "two"), Result("one\ntwo")),
+        (written_response("sunny")[:-9], Result()),
+        ("ToolResponse(content=[1], id='c')", Result()),
+        ("ToolResponse(content=[]) is empty", Result()),
     ],
 )
 def test_results(recorded: Any, bare: Result) -> None:
