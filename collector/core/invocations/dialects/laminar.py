@@ -4,7 +4,8 @@ Recognised by `lmnr.span.type`, which knows models and tools only, and which Jav
 unless it is given; then by Laminar's own tracer. Inputs and outputs are JSON
 in `lmnr.span.input` and `.output`; metadata is under `lmnr.association.properties.`. A decorated
 function that is no tool may be anything: the outermost one is the run, with its name. An agent of
-OpenAI Agents is known by its input, which describes it. In JavaScript only the recorded exception
+OpenAI Agents is known by its input, which describes it. browser-use names its run after a method,
+and wraps what it writes (`browser_use`). In JavaScript only the recorded exception
 tells that a function failed.
 """
 
@@ -12,9 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pathgauge.collector.core.invocations.dialects import browser_use
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.exceptions import recorded_exception
 from pathgauge.collector.core.invocations.dialects.field_paths import Derived, JsonMember
+from pathgauge.collector.core.invocations.messages.message import Message
+from pathgauge.collector.core.invocations.messages.parse import parse_messages
 from pathgauge.collector.core.invocations.messages.unwrap import texts_of_arguments
 from pathgauge.collector.core.invocations.messages.values import as_id, decoded
 from pathgauge.collector.core.otlp.spans import Span
@@ -46,6 +50,16 @@ def kind(span: Span) -> Kind | None:
     return "chain"
 
 
+def name_of(span: Span) -> str | None:
+    """The name of the function, unless it is that of a method of browser-use."""
+    return None if span.name == browser_use.RUN else as_id(span.name)
+
+
+def read_messages(value: Any, role: str) -> tuple[Message, ...]:
+    """Messages of any form, those of browser-use without what is around them."""
+    return tuple(map(browser_use.bare_message, parse_messages(value, role)))
+
+
 def failure(span: Span) -> str | None:
     """The recorded exception of a decorated function."""
     return recorded_exception(span) if _is_own(span) else None
@@ -68,7 +82,11 @@ LAMINAR = Dialect(
     kind=kind,
     reads=(_KIND, _HANDOFF, _AGENT_NAME, _OUTPUT_TYPE),
     may_be_entry=lambda span: span.parent_id is None,
-    name_of=lambda span: as_id(span.name),
+    name_of=name_of,
+    messages=read_messages,
+    unwrap_arguments=browser_use.unwrap_arguments,
+    unwrap_result=browser_use.unwrap_result,
+    final_tools=(browser_use.FINAL_ACTION,),
     failure=failure,
     content_setting="LMNR_TRACE_CONTENT=true",
     fields=Fields(

@@ -255,8 +255,16 @@ class Understood:
         if isinstance(found, dict) and not structures.has_messages(found):
             inner = found.get("input")
             is_alone = not any(item for name, item in found.items() if name != "input")
-            return inner if is_alone and isinstance(inner, dict) else found
+            return inner if is_alone and isinstance(inner, dict) else self._without_name(found)
         return None
+
+    def _without_name(self, arguments: dict[str, Any]) -> Any:
+        """The arguments, which may stand beside nothing but the name of the tool."""
+        if len(arguments) == 2 and self.tool_name() in arguments.values():
+            others = [item for item in arguments.values() if item != self.tool_name()]
+            if len(others) == 1 and isinstance(others[0], dict):
+                return others[0]
+        return arguments
 
     def _parameters(self) -> Iterator[Any]:
         """What is called the parameters of a tool: its arguments, or their schema."""

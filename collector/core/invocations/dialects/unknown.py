@@ -15,6 +15,7 @@ from typing import Any
 
 from pathgauge.collector.core.invocations.dialects import structures
 from pathgauge.collector.core.invocations.dialects.dialect import Dialect, Fields, Kind
+from pathgauge.collector.core.invocations.dialects.exceptions import recorded_exception
 from pathgauge.collector.core.invocations.dialects.field_paths import Derived
 from pathgauge.collector.core.invocations.dialects.genai import (
     OPERATIONS,
@@ -39,6 +40,8 @@ _OPERATION_KEY = "gen_ai.operation.name"
 _KNOWN = (*OPERATIONS, *WITHOUT_AGENTS)
 _READ_BY_ALL = frozenset({"session.id", "user.id", "enduser.id", "error.type"})
 _CONTENT_KEYS = TEXT_KEYS | IN | OUT | ARGUMENTS | {"messages", "events"}
+_STATES = frozenset({"success", "succeeded", "is_error", "ok"})
+"""Members of what a framework puts around a result, beside that for its error."""
 _MESSAGES = frozenset({"gen_ai.input.messages", "gen_ai.output.messages"})
 
 
@@ -50,16 +53,23 @@ def _unwrapped(value: Any) -> Result:
         for name in ("output", "result"):
             if name in value and structures.has_messages(value[name]):
                 return Result(value[name])
-        names = [words(name)[-1:] for name in value]
-        if len(names) == 1 and names[0] and names[0][0] in (*OUT, "error"):
-            return Result()
-        if value.keys() == {"type", "value"} or "tool_name" in value:
+        if _may_wrap(value):
             return Result()
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         [message] = value
         if message.keys() == {"role", "content"}:
             return Result(decoded(message["content"]))
     return Result(value)
+
+
+def _may_wrap(value: dict[str, Any]) -> bool:
+    """Whether an object may be what a framework puts around a result."""
+    names = [words(name)[-1:] for name in value]
+    if len(names) == 1 and names[0] and names[0][0] in (*OUT, "error"):
+        return True
+    if value.keys() == {"type", "value"} or "tool_name" in value:
+        return True
+    return "error" in value and value["error"] is None and not _STATES.isdisjoint(value)
 
 
 def may_hold(span: Span) -> bool:
@@ -120,6 +130,13 @@ def unknown(is_unknown: Callable[[Span], bool]) -> Dialect:
         found = understood(span)
         return None if found is None else found.kind
 
+    def failure(span: Span) -> str | None:
+        """The recorded exception, if nothing came out: others may have been handled."""
+        found = understood(span)
+        if found is None or found.result() is not None:
+            return None
+        return recorded_exception(span)
+
     def part(index: int) -> Callable[[Understood], int | None]:
         def read(one: Understood) -> int | None:
             tokens = one.tokens()
@@ -133,6 +150,7 @@ def unknown(is_unknown: Callable[[Span], bool]) -> Dialect:
         kind=kind,
         unwrap_arguments=callable_arguments,
         unwrap_result=_unwrapped,
+        failure=failure,
         fields=Fields(
             agent_name=derived(Understood.agent_name),
             workflow_name=derived(Understood.workflow_name),

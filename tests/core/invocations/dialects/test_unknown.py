@@ -293,6 +293,43 @@ def test_a_method_of_a_class_of_the_framework_is_no_tool() -> None:
     assert [call.name for call in only(spans).tool_calls] == ["find_order"]
 
 
+def test_arguments_may_stand_beside_the_name_of_the_tool() -> None:
+    call = _call(run(input={"action": "find_order", "params": {"id": 42}}, result="Paris"))
+    assert call.arguments == {"id": 42}
+
+
+@pytest.mark.parametrize(
+    ("result", "read"),
+    [
+        ({"success": True, "error": None, "content": "Paris"}, None),
+        ({"error": None, "city": "Paris"}, {"error": None, "city": "Paris"}),
+    ],
+)
+def test_what_states_success_beside_no_error_is_around_a_result(result: Any, read: Any) -> None:
+    assert _call(run(arguments={"id": 42}, result=result)).result == read
+
+
+@pytest.mark.parametrize(("output", "failed"), [({}, True), ({"result": "Paris"}, False)])
+def test_an_exception_is_a_failure_if_nothing_came_out(
+    output: dict[str, str], failed: bool
+) -> None:
+    tool = span(
+        "find",
+        "find_order",
+        {"acme.kind": "tool", "acme.tool_name": "find_order", "acme.arguments": "{}"}
+        | {f"acme.{key}": value for key, value in output.items()},
+        parent="run",
+        trace="t",
+        start=2,
+        end=3,
+        scope="acme",
+        events=[("exception", {"exception.message": "no such order"})],
+    )
+    spans = run()
+    spans[2] = tool
+    assert _call(spans).error == ("no such order" if failed else None)
+
+
 def test_without_the_name_of_the_first_agent_that_of_a_later_one_is_not_taken() -> None:
     spans = [
         step("pipeline", kind="workflow", input="Where is order 42?", output="In Paris."),
