@@ -20,6 +20,14 @@ def check_tool(option: str, value: str) -> None:
         raise ValueError(f"{option}: found {value!r}, expected the name of a tool")
 
 
+def check_texts(option: str, values: object) -> None:
+    """Raise `ValueError` if an option that lists texts is a text: it would be read by letter, so
+    that a forbidden tool, for example, would never be found.
+    """
+    if isinstance(values, str):
+        raise ValueError(f"{option}: found {values!r}, expected a list of texts")
+
+
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
-from pathgauge.scorers.authoring.options import FrozenMapping, check_choice
+from pathgauge.scorers.authoring.options import FrozenMapping, check_choice, check_texts
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.judges import scales
 from pathgauge.scorers.judges.model_judge import ModelJudge
@@ -45,6 +45,7 @@ class LlmJudge(ModelJudge, Share):
 
     def __post_init__(self) -> None:
         check_choice("average", self.average, get_args(Average))
+        check_texts("inputs", self.inputs)
         object.__setattr__(self, "inputs", tuple(self.inputs))
         if self.choices:
             object.__setattr__(self, "choices", scales.checked_choices("choices", self.choices))
@@ -109,6 +110,7 @@ class Pointwise(ModelJudge, Share):
 
     def __post_init__(self) -> None:
         check_choice("average", self.average, get_args(Average))
+        check_texts("input_variables", self.input_variables)
         if not self.criteria:
             raise ValueError("criteria: found nothing, expected what to look at")
         for option in ("criteria", "evaluation_steps"):

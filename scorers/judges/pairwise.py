@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from pathgauge.scorers.authoring.options import check_texts
 from pathgauge.scorers.judge_protocol import Ask
 from pathgauge.scorers.judges.label_judge import LabelJudge
 from pathgauge.scorers.judges.prompt_members import read_members
@@ -47,6 +48,7 @@ class Pairwise(LabelJudge):
     """What makes an answer better, most important first; in addition to correctness."""
 
     def __post_init__(self) -> None:
+        check_texts("criteria", self.criteria)
         object.__setattr__(self, "criteria", tuple(self.criteria))
         super().__post_init__()
 

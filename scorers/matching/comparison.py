@@ -83,8 +83,11 @@ def align(
     pairs do not cross.
 
     Pairs with calls that are not optional come first. Raises `TooLongError` or `RecursionError` if
-    the calls are too many, or their arguments too large or nested too deep.
+    the calls are too many, or their arguments too large or nested too deep, and `ValueError` for
+    another mode.
     """
+    if mode not in RULES:
+        raise ValueError(f"mode: found {mode!r}, expected one of {', '.join(RULES)}")
     comparison = Comparison(Calls(actual), PreparedReference(expected))
     return comparison.align(RULES[mode], IN_ORDER if ordered else ANY_ORDER)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pathgauge.scorers.authoring.options import check_texts
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.explanations import listed
 from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
@@ -81,6 +82,7 @@ def _found(phrases: list[str], response: str) -> list[str]:
 
 def _check_phrases(phrases: Iterable[str]) -> None:
     """Raise `ValueError` for a blank phrase, which would be found in nearly every response."""
+    check_texts("phrases", phrases)
     for phrase in phrases:
         if not phrase.strip():
             raise ValueError(f"phrases: found {phrase!r}, expected text that is not blank")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
-from pathgauge.scorers.authoring.options import check_tool
+from pathgauge.scorers.authoring.options import check_texts, check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import calls_of
 from pathgauge.scorers.matching.wording import short
@@ -37,6 +37,7 @@ class SessionResolved(WholeSession, Share):
     """The value of a session without a signal: 0, 1, or `null` for none."""
 
     def __post_init__(self) -> None:
+        check_texts("resolved", self.resolved)
         if not self.resolved:
             raise ValueError("resolved: found an empty list, expected an outcome")
         if self.tool_name is not None:

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import ClassVar
 
 from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
-from pathgauge.scorers.authoring.options import check_tool
+from pathgauge.scorers.authoring.options import check_texts, check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import call_names
 from pathgauge.scorers.matching.equality import tool_name
@@ -36,6 +36,7 @@ class AllowedTools(Share):
     """The value is the share of the calls that were allowed."""
 
     def __post_init__(self) -> None:
+        check_texts("tools", self.tools)
         for tool in self.tools or ():
             check_tool("tools", tool)
 

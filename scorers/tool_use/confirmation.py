@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
-from pathgauge.scorers.authoring.options import check_tool
+from pathgauge.scorers.authoring.options import check_texts, check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import call_names
 from pathgauge.scorers.matching.equality import tool_name
@@ -143,6 +143,7 @@ class InterruptRejection(Share):
 
 def check_rejections(rejections: Sequence[str]) -> None:
     """Raise `ValueError` unless the option has words, none of them blank."""
+    check_texts("rejections", rejections)
     if not rejections or not all(word.strip() for word in rejections):
         raise ValueError(f"rejections: found {list(rejections)}, expected words")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
-from pathgauge.scorers.authoring.options import check_choice
+from pathgauge.scorers.authoring.options import check_choice, check_texts
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.calls import as_object, failed
 from pathgauge.scorers.matching.explanations import listed
@@ -43,6 +43,7 @@ class SkillInvoked(Share):
 
     def __post_init__(self) -> None:
         check_choice("which", self.which, get_args(Which))
+        check_texts("skills", self.skills)
         for skill in self.skills:
             if not words(skill):
                 raise ValueError(f"skills: found {skill!r}, expected the name of a skill")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
-from pathgauge.scorers.authoring.options import check_tool
+from pathgauge.scorers.authoring.options import check_texts, check_tool
 from pathgauge.scorers.authoring.ranges import Share
 from pathgauge.scorers.matching.alignment import TooLongError
 from pathgauge.scorers.matching.calls import as_object, call_names
@@ -169,5 +169,6 @@ def _names(tools: Iterable[str]) -> list[str]:
 
 
 def _check_tools(option: str, tools: Iterable[str]) -> None:
+    check_texts(option, tools)
     for tool in tools:
         check_tool(option, tool)

@@ -3,7 +3,7 @@
 import json
 from dataclasses import MISSING, fields
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from pydantic import TypeAdapter
@@ -71,3 +71,22 @@ def test_the_scorers_of_this_package_are_registered() -> None:
         if isinstance(kind, type) and "score" in dir(kind) and kind not in {Scorer, Judge}
     }
     assert {entry.load() for entry in REGISTERED if entry.value.startswith("pathgauge.")} == own
+
+
+def lists_of_texts() -> list[Any]:
+    return [
+        pytest.param(entry, name, id=f"{entry.name}.{name}")
+        for entry in REGISTERED
+        for name, hint in get_type_hints(entry.load()).items()
+        if hint in (tuple[str, ...], tuple[str, ...] | None)
+        if name in {field.name for field in fields(entry.load()) if field.init}
+    ]
+
+
+@pytest.mark.parametrize(("entry", "option"), lists_of_texts())
+def test_a_text_in_place_of_a_list_of_texts_is_refused(entry: EntryPoint, option: str) -> None:
+    """It would be read by letter: `ForbiddenTools("delete")` would pass whatever is called."""
+    scorer = built(entry)
+    options = {field.name: getattr(scorer, field.name) for field in fields(entry.load())}
+    with pytest.raises(ValueError, match=rf"^{option}: found 'search', expected a list of texts$"):
+        entry.load()(**{**options, option: "search"})

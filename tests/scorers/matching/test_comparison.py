@@ -2,6 +2,8 @@
 arguments, and its limits.
 """
 
+from typing import Any
+
 import pytest
 
 from pathgauge import ExpectedCall, ToolCall, TooLongError
@@ -20,6 +22,7 @@ from pathgauge.scorers.matching.comparison import (
     Comparison,
     Members,
     Order,
+    align,
     compare,
 )
 from pathgauge.scorers.matching.matchers import AnyOrder, Anything, Matcher, Near, Pattern
@@ -145,3 +148,10 @@ def test_calls_of_tools_that_the_reference_lacks_are_not_compared() -> None:
     assert comparison((*strangers, tool_call("a", x=7)), expected).align(ARGUMENTS).pairs == (
         (1999, 7),
     )
+
+
+def test_another_mode_is_told_the_modes() -> None:
+    mode: Any = "names"
+    message = "mode: found 'names', expected one of name_only, name_and_args, name_and_required"
+    with pytest.raises(ValueError, match=message):
+        align((), (), mode)
