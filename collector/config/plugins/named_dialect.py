@@ -53,7 +53,13 @@ class DialectError(PluginError):
 
 
 def named(dialect: Dialect) -> Dialect:
-    """The same dialect, with functions that raise `DialectError`; one of ours is unchanged."""
+    """The same dialect, with functions that raise `DialectError`; one of ours is unchanged.
+
+    Raises `PluginError` if it is asked for no span.
+    """
+    if not (dialect.scopes or dialect.names or dialect.key_prefixes):
+        text = "found no scopes, names and key_prefixes, expected one of them: it would see no span"
+        raise PluginError(f"the dialect {dialect.name}: {text}")
     functions: dict[str, Any] = {
         name: _named(dialect.name, name, function, returned)
         for name, returned in _RETURNED.items()

@@ -33,6 +33,7 @@ MISSPELLED = Dialect(
     matches=lambda span: span.scope.name == "acme.agents",
     kind=lambda span: "agnet",
 )
+OF_NO_SPAN = Dialect(name="acme", matches=lambda span: True, kind=lambda span: "agent")
 TEXT = "acme"
 """
 
@@ -96,6 +97,16 @@ def test_a_dialect_that_cannot_be_used_stops_the_start_with_its_name(
     assert str(raised.value) == message
     refused = CliRunner().invoke(app, ["invocations", str(acme / "acme_dialect.py")])
     assert (refused.exit_code, refused.stderr) == (2, f"pathgauge: {message}\n")
+
+
+def test_a_dialect_that_would_see_no_span_stops_the_start(acme: Path) -> None:
+    install(acme, "dialects", acme="acme_dialect:OF_NO_SPAN")
+    refused = CliRunner().invoke(app, ["invocations", str(acme / "acme_dialect.py")])
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        "pathgauge: the dialect acme: found no scopes, names and key_prefixes, expected one of"
+        " them: it would see no span\n",
+    )
 
 
 def test_a_dialect_with_a_kind_that_does_not_exist_is_named_with_the_trace(acme: Path) -> None:
