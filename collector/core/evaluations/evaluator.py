@@ -273,8 +273,12 @@ def result_of(criterion: Criterion, score: object) -> Result:
 
 
 def failed(criterion: Criterion, error: BaseException) -> Result:
-    """The result for a scorer that raised."""
-    return Result(criterion, Score(None, None, f"{type(error).__name__}: {error}"), "error")
+    """The result for a scorer that raised. The text of its exception may raise, too."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "its text cannot be read"
+    return Result(criterion, Score(None, None, f"{type(error).__name__}: {text}"), "error")
 
 
 def _with_turn(invocation: Invocation, match: Match) -> Invocation:

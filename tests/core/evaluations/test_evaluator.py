@@ -69,6 +69,17 @@ class Wild:
         return self.returned
 
 
+class UnreadableError(Exception):
+    """An exception without a text."""
+
+    def __str__(self) -> str:
+        raise ValueError("nobody foresaw this")
+
+
+def raise_unreadable(invocation: Invocation) -> float:
+    raise UnreadableError
+
+
 def wild(value: Any) -> Any:
     """A scorer that returns a score with this value."""
     return Wild(Score(value))
@@ -89,6 +100,7 @@ def wild(value: Any) -> Any:
         (Wild(0.5), "TypeError: returned float, expected a Score"),
         (Wild(None), "TypeError: returned NoneType, expected a Score"),
         (Wild(Score(None)), "returned neither a value nor a reason why there is none"),
+        (from_function(raise_unreadable), "UnreadableError: its text cannot be read"),
         (wild("high"), "TypeError: returned the value 'high', expected a number"),
         (wild(1j), "TypeError: returned the value 1j, expected a number"),
         (wild(10**400), "OverflowError: int too large to convert to float"),
