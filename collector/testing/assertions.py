@@ -64,7 +64,7 @@ def assert_passes(
 
     `run`: a trace file or a folder of them, or invocations.
     `references`: files, patterns or `Reference`s. With a single `Reference`, invocations without a
-    scenario id are its runs.
+    scenario id are those of its scenario.
     `criteria`: as in a configuration; or the path of a configuration, or of an ADK
     `test_config.json`. Default: those of ADK, `tool_trajectory_avg_score` 1.0 and
     `response_match_score` 0.8.

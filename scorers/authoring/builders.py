@@ -32,8 +32,8 @@ def expected_calls(names: str) -> tuple[ExpectedCall, ...]:
 
 
 def invocation(*calls: ToolCall, **others: Any) -> Invocation:
-    """An invocation of 1.5 s with these calls and the response "done". `others` are fields of
-    `Invocation`.
+    """An invocation of 1.5 s by the agent "agent" in the scenario "scenario", with these calls and
+    the response "done". `others` are fields of `Invocation`.
     """
     defaults: dict[str, Any] = {
         "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
