@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from pathgauge.collector.config.section import Section
+from pathgauge.collector.core.documents import did_you_mean
 from pathgauge.collector.core.invocations.dialects import Dialect, Fields, Kind
 from pathgauge.collector.core.invocations.dialects.field_paths import FieldPath, JsonMember
 from pathgauge.collector.core.otlp.spans import Span
@@ -50,7 +51,9 @@ class DialectTable(Section):
     def _check(self) -> DialectTable:
         unknown = sorted(self.fields.keys() - Fields.__dataclass_fields__.keys())
         if unknown:
-            raise ValueError(f"fields: found {', '.join(unknown)}, which no dialect has")
+            known = Fields.__dataclass_fields__
+            hint = did_you_mean(unknown[0], known) or f"; the fields are {', '.join(known)}"
+            raise ValueError(f"fields: found {', '.join(unknown)}, which no dialect has{hint}")
         if not self.kinds and not self.names:
             raise ValueError("found neither kinds nor names, so that no span would be read")
         if self.kinds and self.kind is None:

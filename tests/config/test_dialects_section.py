@@ -29,8 +29,12 @@ TABLE = "{scopes: [acme], names: {run: agent}}"
             "found kinds without kind, the attribute with their values",
         ),
         (
-            "acme: {scopes: [acme], names: {run: agent}, fields: {agnt: a}}",
-            "fields: found agnt, which no dialect has",
+            "acme: {scopes: [acme], names: {run: agent}, fields: {zzz: a}}",
+            "fields: found zzz, which no dialect has; the fields are agent_name, agent_version,",
+        ),
+        (
+            "acme: {scopes: [acme], names: {run: agent}, fields: {tool_nam: a}}",
+            "fields: found tool_nam, which no dialect has; did you mean 'tool_name'?",
         ),
     ],
 )
