@@ -163,6 +163,7 @@ def test_a_disk_that_becomes_read_only_loses_nothing_and_the_stop_is_orderly(
             make_read_only(disk)
             assert [send(collector) for _ in range(3)] == [429] * 3
             assert until(lambda: collector.get("/readyz")[0] == 503)
+            assert "its disk fails, and the log says how" in collector.get("/readyz")[1]
             assert collector.get("/healthz")[0] == 200
             assert collector.value("pathgauge_store_state", state="failed") == 1
             reopened = "the store could not be reopened"

@@ -229,7 +229,8 @@ def test_a_full_disk_is_not_called_writable_when_results_are_stored_in_the_reser
     monkeypatch.setattr(files, "free_bytes", lambda _: 0)
     with capture_logs() as logs:
         life.commit(evaluation("in the reserve"))
-    assert life.store.usage().state == "full"
+    full = life.store.usage()
+    assert (full.state, "its disk is full" in (full.reason or "")) == ("full", True)
     assert [line["event"] for line in logs] == [
         "the store cannot be written to; senders are told to retry"
     ]

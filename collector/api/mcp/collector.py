@@ -112,11 +112,13 @@ class Collector:
 
 
 def _reason(error: BaseException) -> str:
-    """What the system says, such as `Connection refused`, else the type of the error. Errors of TLS
-    say more than is of use.
+    """What the system says, such as `Connection refused`, or why a certificate is not accepted,
+    else the type of the error. Other errors of TLS say more than is of use.
     """
     found: BaseException | None = error
     while found is not None:
+        if isinstance(found, ssl.SSLCertVerificationError):
+            return f"its certificate is not accepted, {found.verify_message}: see --ca-file"
         if isinstance(found, OSError) and found.strerror and not isinstance(found, ssl.SSLError):
             return found.strerror
         found = found.__cause__ or found.__context__

@@ -32,6 +32,11 @@ would stay so, if only large requests are refused and none is sent any more.
 LOG_S = 60.0
 """The shortest time between two warnings of a full store."""
 FULL = "the store has reached store.max_bytes: senders are told to retry until there is space"
+_DISK = {
+    "full": "the store cannot be written to, its disk is full: senders are told to retry",
+    "failed": "the store cannot be written to, its disk fails, and the log says how: senders are"
+    " told to retry",
+}
 _SIZES = ("page_count", "freelist_count", "page_size")
 
 
@@ -73,7 +78,7 @@ class Space:
         """The last measurement, with what was added since, and the state of the database."""
         database, measured = self._database, self._measured
         used = measured.used + self._unmeasured
-        state, reason = database.state, database.reason
+        state, reason = database.state, database.reason or _DISK.get(database.state)
         if state == "ok" and used + in_flight + self._refused_size() > measured.capacity:
             state, reason = "full", FULL
         return replace(
