@@ -36,7 +36,7 @@ def test_amtool_accepts_it() -> None:
     [
         "PathgaugeStoreNotOk",
         "PathgaugeScoreDrift",
-        "PathgaugeSeriesOverflow",
+        "PathgaugeTelemetryIncomplete",
         "PathgaugeWatchdog",
     ],
 )

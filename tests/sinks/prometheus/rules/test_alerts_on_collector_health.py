@@ -178,6 +178,12 @@ def events(course: Course, at: int, value: float) -> Values:
             {"limit": "versions"},
             ({**JOB, "severity": "info", "limit": "versions"}, "The limit versions is reached."),
         ),
+        (
+            "PathgaugeSeriesOverflow",
+            "pathgauge_series_overflow_total",
+            {"limit": "agents"},
+            ({**JOB, **WARNING, "limit": "agents"}, "The limit agents is reached."),
+        ),
     ],
 )
 def test_a_single_event_fires_for_an_hour(
