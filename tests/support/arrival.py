@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.invocations.reading import Reading
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent, Withdrawn
@@ -15,9 +18,14 @@ LATE_TTL = 250.0
 """Seconds for which a trace that was read is kept, so that later telemetry revises it."""
 
 
-def final_invocations(items: list[Span | LogRecord], batch: int, pause: float) -> list[Invocation]:
-    """The invocations after all `items` have arrived in batches, `pause` seconds apart."""
+def final_invocations(
+    items: list[Span | LogRecord], batch: int, pause: float, seen: Iterable[Reading] = ()
+) -> list[Invocation]:
+    """The invocations after all `items` have arrived in batches, `pause` seconds apart. `seen` are
+    earlier ones of the same agents.
+    """
     pipeline = Pipeline(INSTALLED, Evaluator(()), ReferenceSet(), InternalTelemetry())
+    pipeline.records.learn(seen, 0.0)
     events: list[PipelineEvent] = []
     now = 0.0
     for start in range(0, len(items), batch):
