@@ -248,11 +248,14 @@ class Evaluator:
 def result_of(criterion: Criterion, score: object) -> Result:
     """The result for what a scorer, which is third-party code, has returned. It is an error if that
     is no score, if its value is outside the scorer's range, or if it has neither a value nor a
-    reason: nobody would miss the value. A value becomes a `float`, because the store cannot write
-    the numbers of other libraries.
+    reason: nobody would miss the value. A value becomes a `float`, and a reason must be a text,
+    because the store cannot write the objects of other libraries.
     """
     if not isinstance(score, Score):
         return failed(criterion, TypeError(f"returned {type(score).__name__}, expected a Score"))
+    reason: object = score.reason
+    if not isinstance(reason, str | None):
+        return failed(criterion, _wrong("reason", reason, "a text"))
     value = score.value
     if value is None and score.reason is None:
         message = "returned neither a value nor a reason why there is none"
@@ -261,8 +264,7 @@ def result_of(criterion: Criterion, score: object) -> Result:
         return Result(criterion, score, "not_evaluated")
     if type(value) is not float:
         if not hasattr(value, "__float__"):
-            text = f"returned the value {repr(value)[:_MAX_QUOTED]}, expected a number"
-            return failed(criterion, TypeError(text))
+            return failed(criterion, _wrong("value", value, "a number"))
         value = float(value)
         score = replace(score, value=value)
     if not in_range(criterion.scorer, value):
@@ -270,6 +272,11 @@ def result_of(criterion: Criterion, score: object) -> Result:
         message = f"{value} is outside [{low}, {high}]"
         return Result(criterion, Score(None, None, message, score.details), "error")
     return Result(criterion, score, criterion.verdict(value))
+
+
+def _wrong(part: str, found: object, expected: str) -> TypeError:
+    quoted = repr(found)[:_MAX_QUOTED]
+    return TypeError(f"returned the {part} {quoted}, expected {expected}")
 
 
 def failed(criterion: Criterion, error: BaseException) -> Result:

@@ -149,7 +149,7 @@ class ContentFilter:
         """
         found: dict[str, Any] = {}
         own = [path for dialect in dialects for path in dialect.fields.output_messages]
-        for path in (*own, *self._needed.outputs):
+        for path in dict.fromkeys((*own, *self._needed.outputs)):
             if isinstance(path, Derived | InEvent):
                 continue
             messages = stripped(decoded(value_at(path, span)), dialects)

@@ -85,6 +85,11 @@ def wild(value: Any) -> Any:
     return Wild(Score(value))
 
 
+def returning_reason(reason: Any) -> Any:
+    """A scorer that returns a score without a value for this reason."""
+    return Wild(Score(None, reason))
+
+
 @pytest.mark.parametrize(
     ("scorer", "explanation"),
     [
@@ -101,6 +106,7 @@ def wild(value: Any) -> Any:
         (Wild(None), "TypeError: returned NoneType, expected a Score"),
         (Wild(Score(None)), "returned neither a value nor a reason why there is none"),
         (from_function(raise_unreadable), "UnreadableError: its text cannot be read"),
+        (returning_reason(5), "TypeError: returned the reason 5, expected a text"),
         (wild("high"), "TypeError: returned the value 'high', expected a number"),
         (wild(1j), "TypeError: returned the value 1j, expected a number"),
         (wild(10**400), "OverflowError: int too large to convert to float"),

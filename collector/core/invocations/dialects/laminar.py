@@ -1,12 +1,11 @@
 """Laminar (`lmnr`): its decorator, and its instrumentations of OpenAI and the OpenAI Agents SDK.
 
 Recognised by `lmnr.span.type`, which knows models and tools only, and which JavaScript leaves out
-unless it is given; then by Laminar's own tracer. Inputs and outputs are JSON
-in `lmnr.span.input` and `.output`; metadata is under `lmnr.association.properties.`. A decorated
-function that is no tool may be anything: the outermost one is the run, with its name. An agent of
-OpenAI Agents is known by its input, which describes it. browser-use names its run after a method,
-and wraps what it writes (`browser_use`). In JavaScript only the recorded exception
-tells that a function failed.
+unless it is given; then by Laminar's own tracer. Inputs and outputs are JSON in `lmnr.span.input`
+and `.output`; metadata is under `lmnr.association.properties.`. A decorated function that is no
+tool may be anything: the outermost one is the run, with its name. An agent of OpenAI Agents is
+known by its input, which describes it. browser-use names its run after a method, and wraps what it
+writes (`browser_use`). In JavaScript only the recorded exception tells that a function failed.
 """
 
 from __future__ import annotations
