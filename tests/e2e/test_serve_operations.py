@@ -191,10 +191,9 @@ def test_sighup_puts_another_expected_interval_in_force_and_says_nothing_else(
         scenario={"expected_interval": "1h"},
     )
     collector.signal(SIGHUP)
-    assert until(lambda: collector.events("reloaded"))
-    assert collector.series("pathgauge_expected_interval_seconds", "scenario") == {
-        ("refund",): 3600.0
-    }
+    intervals = ("pathgauge_expected_interval_seconds", "scenario")
+    assert until(lambda: collector.series(*intervals)) == {("refund",): 3600.0}
+    assert len(collector.events("reloaded")) == 1
     assert collector.events("changed sections need a restart to take effect") == []
     collector.configure(
         references=["references.yaml"], criteria={"failure": 0.5}, scenario={"keys": ["case"]}
