@@ -77,6 +77,7 @@ class GroupConsumer:
             client.settings(config, _rereading(config)), decoder, lambda n: self._skipped("gone", n)
         )
         self._ends = Ends(client.settings(config, {}), clock)
+        self._has_new_lanes = False
         self._closing = threading.Event()
         self._thread = EssentialThread(self._run, "kafka consumer")
 
@@ -120,6 +121,8 @@ class GroupConsumer:
     def _step(self) -> None:
         waits = any(source.merged.blocked for source in self.sources.values())
         first = self._consumer.poll(_POLL_BLOCKED_S if waits else _POLL_S)
+        if self._has_new_lanes:
+            self._find_leaders()
         if first is not None:
             for message in (first, *self._consumer.consume(_AT_ONCE, 0)):
                 self._receive(message)
@@ -133,6 +136,16 @@ class GroupConsumer:
             for source in self.sources.values()
             for lane in source.merged.lanes
         )
+
+    def _find_leaders(self) -> None:
+        """Nobody subscribes to the logs topic, so its leaders would be looked up seconds later.
+
+        Not in a callback: after a call that gives up the GIL there, the client ends the process as
+        soon as the same poll has a second callback.
+        """
+        self._has_new_lanes = False
+        with suppress(KafkaException):
+            self._consumer.list_topics(self._config.logs_topic, timeout=_METADATA_S)
 
     def _receive(self, message: Message) -> None:
         error = message.error()
@@ -176,10 +189,8 @@ class GroupConsumer:
                 assigned.append(TopicPartition(lane.topic, partition, start))
             self.sources[partition] = source
         _log.info("partitions assigned", partitions=[place.partition for place in places])
-        # Nobody subscribes to the topic, so its leaders would be looked up seconds later.
-        with suppress(KafkaException):
-            consumer.list_topics(self._config.logs_topic, timeout=_METADATA_S)
         consumer.incremental_assign(assigned)
+        self._has_new_lanes = True
 
     def _on_revoke(self, consumer: Consumer, places: Sequence[TopicPartition]) -> None:
         self._remove(consumer, places, self._listener.revoked)

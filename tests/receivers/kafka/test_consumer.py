@@ -16,7 +16,7 @@ from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.partitioning import partition_of_trace
 from pathgauge.collector.receivers.kafka import LogError, consumer as consuming, rereading
 from pathgauge.collector.receivers.kafka.lanes import FRESH_S
-from pathgauge.collector.receivers.kafka.partition_source import Position
+from pathgauge.collector.receivers.kafka.partition_source import PartitionSource, Position
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from support.kafka import Broker
@@ -170,6 +170,24 @@ def test_a_member_with_a_name_gets_its_partitions_back_without_a_rebalance(broke
         with Scorer(cluster, group_instance_id="b") as again:
             assert until(lambda: again.owned == kept)
         assert other.log == []
+
+
+class LosesItsBroker(Scorer):
+    """Its broker fails while it gets its first partition."""
+
+    def assigned(self, source: PartitionSource) -> Position:
+        if not self.log:
+            self.cluster.broker.kill()
+        return super().assigned(source)
+
+
+def test_a_broker_that_fails_during_an_assignment_does_not_end_the_process(broker: Broker) -> None:
+    cluster = Cluster(broker)
+    with LosesItsBroker(cluster) as scorer:
+        assert until(lambda: scorer.owned)
+        broker.start()
+        produce(cluster, spans_batch(1))
+        assert catch_up(scorer)
 
 
 def test_a_full_scorer_is_offered_the_same_record_until_it_has_capacity(broker: Broker) -> None:
