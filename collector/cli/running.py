@@ -33,8 +33,10 @@ def serve(
     Example: `pathgauge serve --config pathgauge.yaml`
     """
     from pathgauge.collector.service import early_signals
+    from pathgauge.collector.service.crash_report import report_crashes
 
     early_signals.hold()
+    report_crashes()
 
     import asyncio
 

@@ -35,6 +35,7 @@ from pathgauge.collector.service.components import (
     evidence_policy,
     sends_content,
 )
+from pathgauge.collector.service.crash_report import report_crashes
 from pathgauge.collector.service.judge_share import share_of
 from pathgauge.collector.service.memory.limits import read_limits
 from pathgauge.collector.service.memory.saving import save_memory
@@ -258,6 +259,7 @@ def main() -> None:
     # The parent decides when to stop, also if the system asks all processes of a service.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    report_crashes()
     save_memory(read_limits())
     threading.excepthook = ending_in_thread(_end)
     asyncio.run(_serve(socket.socket(fileno=int(sys.argv[1]))))
