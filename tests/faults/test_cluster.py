@@ -77,6 +77,15 @@ def the_broker_dies(cluster: Cluster, random: Random) -> None:
     cluster.broker.restart()
 
 
+def the_broker_dies_as_a_scorer_joins(cluster: Cluster, random: Random) -> None:
+    """While the partitions are balanced again."""
+    scorer = random.choice(cluster.scorers)
+    kill(scorer)
+    scorer.wait()
+    time.sleep(random.uniform(0, 4))
+    cluster.broker.restart()
+
+
 def the_database_dies(cluster: Cluster, random: Random) -> None:
     cluster.database.kill()
     time.sleep(random.uniform(0, 2))
@@ -123,6 +132,7 @@ FAULTS: list[tuple[Fault, int, int]] = [
     (a_gauge_dies, 1, 10),
     (everything_dies, 0, 3),
     (the_broker_dies, 0, 10),
+    (the_broker_dies_as_a_scorer_joins, 0, 6),
     (the_database_dies, 1, 10),
     (a_scorer_stands_still, 0, 3),
     (the_gauge_stands_still, 0, 3),
@@ -149,6 +159,11 @@ def faulted(cluster: Cluster, seed: int, faults: list[Fault]) -> list[str]:
                 for breach in decreases(before, cluster.counts())
             ]
         sender.finish()
+        breaches += [
+            f"{member.name} has ended on its own"
+            for member in cluster.members
+            if member.process is not None and member.process.poll() is not None
+        ]
         breaches += [
             f"nothing connects {' and '.join(pair)} over their link"
             for pair, link in cluster.links.items()
