@@ -166,7 +166,8 @@ class Turns:
             self._orphaned.append(evaluation_key(invocation))
         elif turn is not None:
             match = self._references.match(invocation, turn.number)
-            turn.record(self._scoring.repeat(invocation, match, turn.revision))
+            published = self._scoring.repeat(invocation, match, turn.revision)
+            turn.repeat(published, stored.judged)
 
     def discard(self, traces: Set[TraceKey]) -> None:
         """Forget the turns of purged traces."""

@@ -7,11 +7,10 @@ follow those of the invocation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 import structlog
 
 from pathgauge.collector.core.documents.adapters import adapter
@@ -19,6 +18,7 @@ from pathgauge.collector.core.evaluations.conversation import ConversationKey
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.invocation_json import from_json
 from pathgauge.collector.core.evaluations.stored_turn import UNKNOWN, StoredTurn
+from pathgauge.collector.core.evaluations.turn import JudgedScore
 from pathgauge.collector.core.pipeline_events import Changes
 from pathgauge.collector.store.schema import checksum, text_of
 from pathgauge.collector.store.sql import Connection, upsert
@@ -38,6 +38,7 @@ class _Evaluated:
     revision: int = 0
     closed_by: str = "root_ended"
     held: bool = False
+    judged: Mapping[str, JudgedScore] = field(default_factory=dict)
 
 
 def write(connection: Connection, changes: Changes, withdrawn: Iterable[EvaluationKey]) -> None:
@@ -78,7 +79,13 @@ def read(columns: Sequence[Any]) -> StoredTurn:
         return StoredTurn(newest, at, dropped_turns=int(body))
     known = adapter(_Evaluated).validate_json(body)
     return StoredTurn(
-        from_json(body), at, known.evaluated_as, known.revision, known.closed_by, known.held
+        from_json(body),
+        at,
+        known.evaluated_as,
+        known.revision,
+        known.closed_by,
+        known.held,
+        judged=known.judged,
     )
 
 
@@ -94,7 +101,8 @@ def _row(turn: StoredTurn) -> tuple[Any, ...]:
     invocation = turn.invocation
     body = str(turn.dropped_turns)
     if not turn.dropped_turns:
-        known = orjson.dumps(_Evaluated(turn.number, turn.revision, turn.closed_by, turn.held))
+        evaluated = _Evaluated(turn.number, turn.revision, turn.closed_by, turn.held, turn.judged)
+        known = adapter(_Evaluated).dump_json(evaluated)
         body = (adapter(Invocation).dump_json(invocation)[:-1] + b"," + known[1:]).decode()
     ids = invocation.trace_id, invocation.span_id
     row = (*_conversation(invocation), *ids, turn.at, body)

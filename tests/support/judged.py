@@ -182,6 +182,8 @@ class InProcessCollector:
         self.requests = RequestQueue(self.store, lambda: self.pipeline.full, 1 << 20)
         self.worker = Worker(self.pipeline, self.store, self.telemetry, publisher, self.requests)
         self.pipeline.restore(restored.traces, self.now)
+        for turn in restored.turns:
+            self.pipeline.restore_turn(turn)
         for pending in restored.pending:
             self.pipeline.restore_pending(pending)
             self.queue.take(pending)

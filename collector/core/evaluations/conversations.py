@@ -160,6 +160,7 @@ class Conversations:
         turn = self._find(judged.key)
         if turn is not None:
             turn.scores += tuple(scores_of(judged))
+            self._changed[judged.key] = turn
 
     def restore(self, stored: StoredTurn, reference: Reference) -> Turn | None:
         """Continue with a turn that an earlier process has evaluated or held; `None` if it is not

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pathgauge.collector.core.evaluations.memory_size import memory_size
-from pathgauge.collector.core.evaluations.turn import Turn
+from pathgauge.collector.core.evaluations.turn import JudgedScore, Turn
 from pathgauge.scorers.types import Invocation
 
 UNKNOWN = -1
@@ -29,12 +30,20 @@ class StoredTurn:
     """More than 0: this is not a turn that is kept, but the number of those that are not.
     `invocation` is the newest of them, and is restored with nothing but its ids.
     """
+    judged: Mapping[str, JudgedScore] = field(default_factory=dict)
+    """What judges said of it, by criterion. Other scorers run again at a restart."""
 
 
 def stored_of(turn: Turn) -> StoredTurn:
     """What to store of a turn."""
     return StoredTurn(
-        turn.invocation, turn.at, turn.number, turn.revision, turn.closed_by, turn.is_held
+        turn.invocation,
+        turn.at,
+        turn.number,
+        turn.revision,
+        turn.closed_by,
+        turn.is_held,
+        judged=turn.judged(),
     )
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
+from pathgauge.scorers.judge_protocol import asks_model
 from pathgauge.scorers.types import Invocation
 
 TurnKey: TypeAlias = "tuple[str, str]"
 """Trace id, span id of the entry agent."""
+
+
+class JudgedScore(NamedTuple):
+    """What a judge said of a turn."""
+
+    judge: str
+    value: float
 
 
 class TurnScore(NamedTuple):
@@ -60,6 +68,25 @@ class Turn:
         """Replace the scores by those of a newer evaluation."""
         self.revision = evaluation.revision
         self.scores = tuple(scores_of(evaluation))
+
+    def judged(self) -> dict[str, JudgedScore]:
+        """What judges said of its newest evaluation, by criterion."""
+        return {
+            criterion.name: JudgedScore(criterion.judge, value)
+            for criterion, value in self.scores
+            if asks_model(criterion.scorer)
+        }
+
+    def repeat(self, evaluation: Evaluation, judged: Mapping[str, JudgedScore]) -> None:
+        """Take the scores of an evaluation that an earlier process published, with what the same
+        judges said of it then: they are not asked again.
+        """
+        self.record(evaluation)
+        for result in evaluation.results:
+            criterion = result.criterion
+            said = judged.get(criterion.name)
+            if said is not None and asks_model(criterion.scorer) and said.judge == criterion.judge:
+                self.scores += (TurnScore(criterion, said.value),)
 
     def continue_from(self, earlier: Turn) -> None:
         """Take the place of an evaluation of the same invocation."""
