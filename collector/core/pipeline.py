@@ -120,7 +120,7 @@ class Pipeline:
         )
         self.records = reader.records
         """What is known of the telemetry of each agent version."""
-        self._published = PublishedTraces(self._bounds)
+        self._published = PublishedTraces(self._bounds, self._assembler.holds)
         self._changed: dict[TraceKey, None] = {}
         self._feedback = FeedbackReader(telemetry)
         self._takes_feedback = takes_feedback

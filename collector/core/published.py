@@ -7,7 +7,7 @@ an unchanged one (publish nothing).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from pathgauge.collector.core.evaluations.fingerprint import fingerprint
@@ -17,6 +17,8 @@ from pathgauge.scorers.types import Invocation
 
 _FORWARDED = "forwarded "
 """Precedes the fingerprint of a turn that another partition scores."""
+_AT_ONCE = 1_000
+"""Traces that `expire` looks at, so that nothing waits long when most are still needed."""
 _ROOM = 15
 """Revisions that the other partition may make of it."""
 
@@ -93,7 +95,9 @@ class PublishedTrace:
 class PublishedTraces:
     """The published evaluations of all traces for which spans may still arrive."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, may_be_read: Callable[[TraceKey], bool]) -> None:
+        """`may_be_read`: whether the assembler still has a trace, so that it may be read again."""
+        self._may_be_read = may_be_read
         self._keep_s = bounds.late_ttl + bounds.max_age
         self._max_traces = bounds.max_forgotten
         self._traces: OrderedDict[TraceKey, PublishedTrace] = OrderedDict()
@@ -111,12 +115,17 @@ class PublishedTraces:
         return trace
 
     def expire(self, now: float) -> None:
-        """Forget traces that the assembler has given up, and the oldest ones beyond the limit."""
-        while self._traces:
+        """Forget traces that the assembler has given up, and the oldest ones beyond the limit. What
+        may be read again is kept: otherwise its evaluations would be counted twice.
+        """
+        for _ in range(min(len(self._traces), _AT_ONCE)):
             key, trace = next(iter(self._traces.items()))
             if now < trace.read_at + self._keep_s and len(self._traces) <= self._max_traces:
                 return
-            del self._traces[key]
+            if self._may_be_read(key):
+                self.read(key, now)
+            else:
+                del self._traces[key]
 
     def discard(self, key: TraceKey) -> None:
         """Forget a trace at once."""

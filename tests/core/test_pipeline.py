@@ -121,6 +121,21 @@ def test_a_late_span_revises_the_evaluation_and_counts_it_once() -> None:
     ) == (1, 1, 1)
 
 
+def test_an_invocation_of_a_busy_trace_is_counted_once_however_many_others_are_read() -> None:
+    core, telemetry = pipeline(bounds=Bounds(max_forgotten=2))
+    events = core.feed(agent("a", ["lookup"], "single", parent="server"), (), 0)
+    server = span("server", "POST /", trace="a", end=100)
+    for now in range(1, 30):
+        busy = span(f"work {now}", "work", trace="a", parent="server", start=now, end=now + 1)
+        events += core.feed([server, busy, *agent(f"other {now}", [])], (), now)
+        events += core.expire(now)
+    events += core.expire(100)
+    of_busy = [e for e in events if isinstance(e, Evaluation) and e.scenario_id == "single"]
+    assert [evaluation.revision for evaluation in of_busy] == [0]
+    assert telemetry.invocations_read.total() == 30
+    assert telemetry.traces_completed.total() == 30
+
+
 def test_a_late_span_that_changes_nothing_is_no_revision() -> None:
     core, telemetry = pipeline()
     run(core, agent("a", ["lookup"], "single"))

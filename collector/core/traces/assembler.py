@@ -243,6 +243,10 @@ class Assembler:
                 self._drop(trace)
             self._forgotten.purge(key)
 
+    def holds(self, key: TraceKey) -> bool:
+        """Whether a trace is open or retained, so that it may be read, or read again."""
+        return key in self._traces
+
     def is_purged(self, key: TraceKey) -> bool:
         """Whether a trace was purged, so that nothing about it may be kept."""
         return self._forgotten.is_purged(key)
