@@ -52,6 +52,10 @@ class PublishedTrace:
         known = self.fingerprints.get(invocation.span_id)
         return known is not None and known[0].removeprefix(_FORWARDED) == fingerprint(invocation)
 
+    def knows(self, span_id: str) -> bool:
+        """Whether the invocation was published with any content."""
+        return span_id in self.fingerprints
+
     def add(self, invocation: Invocation, after: int = -1) -> int:
         """Record the invocation as published; returns the number of its revision, which is higher
         than `after`.

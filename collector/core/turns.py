@@ -91,6 +91,8 @@ class Turns:
         if reference is None or invocation.conversation_id is None:
             self._forget(evaluation_key(invocation))  # late spans changed its scenario
             return self._references.match(invocation, invocation.turn)
+        if (index := self._conversations.ended_as(invocation)) is not None:
+            return self._references.match(invocation, index)
         conversation = conversation_key(invocation)
         if self._forwarding.is_foreign(conversation):
             key = evaluation_key(invocation)
@@ -99,7 +101,10 @@ class Turns:
             turn = ForwardedTurn(key, invocation, closed_by, revision, at=now)
             self._forwarding.forward(turn, conversation)
             return None
-        if self._conversations.place(invocation, reference, now, closed_by):
+        is_revision = published.knows(invocation.span_id)
+        if self._conversations.place(
+            invocation, reference, now, closed_by, is_revision=is_revision
+        ):
             if self._conversations.is_held(evaluation_key(invocation)):
                 published.hold(invocation)
             return None
@@ -211,12 +216,15 @@ class Turns:
         reference = self._references.multi_turn(invocation)
         if reference is None:
             match = self._references.match(invocation, invocation.turn)
+        elif (index := self._conversations.ended_as(invocation)) is not None:
+            match = self._references.match(invocation, index)
         elif self._conversations.place(
             invocation,
             reference,
             now,
             turn.closed_by,
             after=turn.revision - 1,
+            is_revision=turn.revision > 0,
             read_at=turn.at,
         ):
             return

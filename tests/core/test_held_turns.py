@@ -66,7 +66,7 @@ class Scorer:
             self.telemetry,
             BOUNDS,
             conversation_idle=IDLE_S,
-            recall=lambda key, rows: [Recalled(0.0, self._received, ())],
+            recall=lambda key, rows: [Recalled(0.0, self._received_of(key[1]), ())],
             partition=Partition(number, total),
         )
         if stored is not None:
@@ -79,6 +79,9 @@ class Scorer:
         fed = self._pipeline.feed(spans, (), now - WAIT_S, row=1)
         self._received += spans
         return seen([*fed, *self._pipeline.expire(now)])
+
+    def _received_of(self, trace: str) -> list[Span]:
+        return [one for one in self._received if one.trace_id == trace]
 
     def receive(self, turns: Iterable[ForwardedTurn], now: float) -> list[Any]:
         """Receive what was forwarded."""
@@ -280,8 +283,23 @@ def test_late_spans_after_the_end_of_the_conversation_cause_a_revision() -> None
     scorer.read([first, call], 9.0)
     assert scorer.wait(9.0 + HOLD_S) == [("first", 0, 0)]
     assert scorer.wait(10.0 + IDLE_S) == [(1, 2)]
-    assert scorer.read([late], 200.0) == []
-    assert scorer.wait(200.0 + HOLD_S) == [("first", 0, 1)]
+    assert scorer.read([late], 200.0) == [("first", 0, 1)]
+    assert scorer.wait(210.0 + IDLE_S) == []
+
+
+def test_late_spans_of_another_partition_leave_a_turn_of_an_ended_conversation_its_number() -> None:
+    other, scorer = Scorer(AWAY), Scorer()
+    late_spans: list[Span] = []
+    for name, start in (("first", 0.0), ("second", 20.0)):
+        *early, late_span = turn(name, start, AWAY)
+        other.read(early, 40.0 + start)
+        late_spans.append(late_span)
+    assert scorer.receive(other.changes().forwarded, 61.0) == []
+    assert scorer.wait(61.0 + HOLD_S) == [("first", 0, 0), ("second", 1, 0)]
+    assert scorer.wait(80.0 + IDLE_S) == [(2, 1)]
+    other.read(late_spans[1:], 200.0)
+    assert scorer.receive(other.changes().forwarded, 201.0) == [("second", 1, 16)]
+    assert scorer.wait(210.0 + IDLE_S) == []
 
 
 def test_late_spans_of_another_partition_end_the_hold() -> None:

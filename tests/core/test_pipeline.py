@@ -136,6 +136,32 @@ def test_an_invocation_of_a_busy_trace_is_counted_once_however_many_others_are_r
     assert telemetry.traces_completed.total() == 30
 
 
+def test_a_late_span_revises_a_turn_with_its_number_when_its_conversation_has_ended() -> None:
+    core, _ = pipeline()
+    run(core, agent("a", ["lookup"], "dialogue", "c"))
+    run(core, agent("b", ["refund"], "dialogue", "c", start=20), 20)
+    run(core, agent("x", ["sing"], "dialogue", "c", start=40), 30)
+    [ended] = [e for e in core.expire(140) if isinstance(e, ConversationResult)]
+    assert (ended.matched, ended.missing, ended.unexpected) == (2, 0, 1)
+    [(revision, score)] = f1(run(core, [tool("b", "lookup", 22)], 200))
+    assert (revision, score) == (1, 2 / 3)
+    [unexpected] = run(core, [tool("x", "dance", 42)], 210)
+    assert isinstance(unexpected, Evaluation)
+    assert (unexpected.revision, unexpected.match.unmatched) == (1, "unexpected_turn")
+    assert core.expire(1000) == []
+
+
+def test_a_late_span_does_not_count_a_turn_again_that_its_conversation_has_no_room_for() -> None:
+    core, telemetry = pipeline()
+    for number in range(8):
+        run(core, agent(f"turn {number}", [], "dialogue", "c", start=10 * number), number)
+    run(core, agent("one too many", [], "dialogue", "c", start=200), 10)
+    assert run(core, [tool("one too many", "lookup", 201)], 20) != []
+    assert run(core, [tool("one too many", "refund", 202)], 60) != []
+    core.expire(1000)
+    assert telemetry.case_turns.get("unexpected") == 7
+
+
 def test_a_late_span_that_changes_nothing_is_no_revision() -> None:
     core, telemetry = pipeline()
     run(core, agent("a", ["lookup"], "single"))

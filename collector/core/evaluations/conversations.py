@@ -7,6 +7,9 @@ which time, and `conversation.py` numbers the turns.
 A conversation keeps at most four times as many turns as its reference has; further turns are only
 counted. This bounds the memory when an application gives all conversations the same id.
 
+Late spans may still change a turn when its conversation has ended. It keeps its number then: a
+conversation of its own would have it scored as the first turn.
+
 Invocations are kept whole because renumbering evaluates them again. Of their evaluations, only the
 scores are kept.
 """
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import OrderedDict
 from collections.abc import Container
 from typing import NamedTuple
 
@@ -36,6 +40,8 @@ __all__ = ["MAX_BYTES", "ConversationResult", "ConversationScore", "Conversation
 
 MAX_BYTES = 64 << 20
 """Default limit for the turns of all open conversations."""
+_MAX_ENDED_TURNS = 20_000
+"""Turns of ended conversations whose numbers are known, the newest ones. A restart forgets them."""
 
 
 class Ended(NamedTuple):
@@ -43,6 +49,13 @@ class Ended(NamedTuple):
 
     key: ConversationKey
     conversation: Conversation
+
+
+class _EndedTurn(NamedTuple):
+    """A turn of a conversation that has ended."""
+
+    conversation: ConversationKey
+    number: int | None
 
 
 class Conversations:
@@ -73,6 +86,7 @@ class Conversations:
         self._changed: dict[EvaluationKey, Turn] = {}
         self._dropped: dict[ConversationKey, StoredTurn] = {}
         self._ended: dict[ConversationKey, None] = {}
+        self._ended_turns: OrderedDict[EvaluationKey, _EndedTurn] = OrderedDict()
 
     @property
     def size(self) -> int:
@@ -91,11 +105,13 @@ class Conversations:
         closed_by: str = "root_ended",
         *,
         after: int = -1,
+        is_revision: bool = False,
         read_at: float | None = None,
     ) -> bool:
         """Add a turn, which `numbered` returns next, or later if it is held; `False` if the
         conversation has too many turns to keep it. Its revisions follow the number `after`.
-        `read_at` is the time at which another partition has read it.
+        `is_revision`: whether it was evaluated before, here or elsewhere. `read_at` is the time at
+        which another partition has read it.
         """
         key = conversation_key(invocation)
         at = self._clock.of_turn(read_at, now)
@@ -107,7 +123,7 @@ class Conversations:
         elif after < 0 and self._holds(invocation):
             turn.held_until = now + self._hold
         if conversation.full:
-            conversation.dropped_turns += 1
+            conversation.dropped_turns += not is_revision
             self._dropped[key] = _dropped(invocation, conversation.last, conversation.dropped_turns)
             return False
         conversation.add(turn, now)
@@ -116,6 +132,17 @@ class Conversations:
         if turn.is_held:
             self._changed[evaluation_key(invocation)] = turn
         return True
+
+    def ended_as(self, invocation: Invocation) -> int | None:
+        """The index of a turn whose conversation has ended; -1 if its reference does not have it,
+        `None` if the invocation is no such turn.
+        """
+        ended = self._ended_turns.get(evaluation_key(invocation))
+        if ended is None or ended.conversation != conversation_key(invocation):
+            return None
+        if invocation.turn is not None:
+            return invocation.turn
+        return -1 if ended.number is None else ended.number
 
     def numbered(self, now: float) -> list[tuple[Turn, int]]:
         """The turns to evaluate now, each with its number in its conversation: those added since
@@ -154,6 +181,8 @@ class Conversations:
         turn.record(evaluation)
         if self._find(evaluation.key) is turn:
             self._changed[evaluation.key] = turn
+        elif (ended := self._ended_turns.get(evaluation.key)) is not None:
+            self._ended_turns[evaluation.key] = ended._replace(number=turn.number)
 
     def add_scores(self, judged: Evaluation) -> None:
         """Add the scores of judges, which arrive later, to those of the turn."""
@@ -190,6 +219,8 @@ class Conversations:
         """Forget every turn in these traces, given by tenant and trace id."""
         for key in [key for key in self._of_turn if key[:2] in traces]:
             self._remove(key)
+        for key in [key for key in self._ended_turns if key[:2] in traces]:
+            del self._ended_turns[key]
 
     def expire(self, now: float) -> list[Ended]:
         """End conversations that are idle or exceed the limits. The turns that their `end` returns
@@ -243,6 +274,9 @@ class Conversations:
         key, conversation = self._open.end_quietest()
         for turn in conversation.turns.values():
             self._forget(turn)
+            self._ended_turns[evaluation_key(turn.invocation)] = _EndedTurn(key, turn.number)
+        while len(self._ended_turns) > _MAX_ENDED_TURNS:
+            self._ended_turns.popitem(last=False)
         self._dropped.pop(key, None)
         self._ended[key] = None
         return Ended(key, conversation)
