@@ -5,10 +5,14 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 
 from pathgauge.collector.cli.console import print_messages
+
+if TYPE_CHECKING:
+    from pathgauge.collector.config import Config
 
 
 @contextmanager
@@ -28,6 +32,17 @@ def operator_errors(port_in_use_hint: str = "") -> Iterator[None]:
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE and port_in_use_hint:
             print_messages([port_in_use_hint])
         raise typer.Exit(2) from error
+
+
+@contextmanager
+def placed_errors(config: Config) -> Iterator[None]:
+    """Name the place in the configuration file of what cannot be used."""
+    from pathgauge.collector.core.documents import SettingError
+
+    try:
+        yield
+    except SettingError as error:
+        raise error.placed(config.problem) from error
 
 
 def _operator_error_types() -> tuple[type[Exception], ...]:

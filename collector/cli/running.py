@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pathgauge.collector.cli.console import print_messages
-from pathgauge.collector.cli.errors import operator_errors
+from pathgauge.collector.cli.errors import operator_errors, placed_errors
 from pathgauge.collector.cli.options import ConfigFile, InsecureBind
 
 
@@ -68,7 +68,7 @@ def serve(
         "end the program that uses the port, such as `make run`, or choose another `endpoint` in"
         " the configuration"
     )
-    with operator_errors(hint), printed_to(settings.logging.format):
+    with operator_errors(hint), placed_errors(settings), printed_to(settings.logging.format):
         asyncio.run(run(service))
     end_process()
 
@@ -235,7 +235,8 @@ def purge(
         logging.configure("warning")
         if settings.postgres is None:
             place = str(settings.folder / settings.store.path)
-            purged = purge_store(settings.folder / settings.store.path, selection)
+            with placed_errors(settings):
+                purged = purge_store(settings.folder / settings.store.path, selection)
         else:
             from pathgauge.collector.store.postgres.purge import purge as purge_database
 

@@ -15,11 +15,12 @@ from pathgauge.collector.api.authorization import LOOPBACK, Authorization
 from pathgauge.collector.api.query_thread import QueryThread
 from pathgauge.collector.config import Config, Grpc, Http
 from pathgauge.collector.config.outgoing_certificates import outgoing_files
+from pathgauge.collector.core.documents import SettingError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Consumer
 from pathgauge.collector.receivers.auth.access import Access
 from pathgauge.collector.receivers.auth.certificate_expiry import CertificateExpiry
-from pathgauge.collector.receivers.auth.exposure import Server, is_reachable
+from pathgauge.collector.receivers.auth.exposure import SERVERS, Server, is_reachable
 from pathgauge.collector.receivers.export import ExportService, ReceiverLimits
 from pathgauge.collector.receivers.grpc import GrpcReceiver
 from pathgauge.collector.receivers.http import HttpReceiver
@@ -127,15 +128,21 @@ class Endpoints:
     @property
     def ports(self) -> dict[str, int]:
         """The open ports: `grpc`, `http` and `metrics`, without protocols that are switched off."""
-        ports = {name: receiver.port for name, receiver in self._receivers.items()}
+        ports: dict[str, int] = {name: receiver.port for name, receiver in self._receivers.items()}
         return {**ports, "metrics": self._web.port}
 
     async def start(self) -> None:
-        """Start all servers. Raises OSError, naming the endpoint, if an address is unavailable."""
+        """Start all servers. Raises `SettingError` if an address is unavailable."""
         # Loads what pages need: it cannot be loaded when no file descriptor is left.
         await run_in_threadpool(lambda: None)
-        for server in (self._web, *self._receivers.values()):
-            await server.start()
+        servers: dict[Server, HttpServer | GrpcReceiver | HttpReceiver]
+        servers = {"metrics": self._web, **self._receivers}
+        for name, server in servers.items():
+            try:
+                await server.start()
+            except OSError as error:
+                text = error.strerror or str(error)
+                raise SettingError((*SERVERS[name], "endpoint"), text, error.errno) from error
         if self._control is not None:
             await self._control.start()
         if self._agreement is not None:
@@ -163,9 +170,9 @@ class Endpoints:
         )
         return over_socket(protocols, self.ports, canary.token) or within(export, TENANT)
 
-    def _build_receivers(self) -> dict[str, GrpcReceiver | HttpReceiver]:
+    def _build_receivers(self) -> dict[Server, GrpcReceiver | HttpReceiver]:
         protocols = self._config.receivers.otlp.protocols
-        receivers: dict[str, GrpcReceiver | HttpReceiver] = {}
+        receivers: dict[Server, GrpcReceiver | HttpReceiver] = {}
         if protocols.grpc is not None:
             receivers["grpc"] = self._grpc_receiver(protocols.grpc)
         if protocols.http is not None:

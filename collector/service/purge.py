@@ -16,6 +16,7 @@ from pathgauge.collector.store import (
     Restored,
     Selection,
     StoreError,
+    StoreFolderError,
     StoreInUseError,
     outbox,
 )
@@ -33,9 +34,7 @@ def purge_store(folder: Path, selection: Selection) -> Purged:
     scorers. Raises `StoreError`.
     """
     if not (folder / files.DATABASE).exists():
-        raise StoreError(
-            f"store.path: found no store in {folder}, expected the folder of a collector"
-        )
+        raise StoreFolderError(f"found no store in {folder}, expected the folder of a collector")
     store = SqliteStore(folder)
     try:
         store.open()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from pathgauge.collector.core.documents import SettingError
 from pathgauge.collector.core.evaluations.evaluator import EvaluationKey
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
 from pathgauge.collector.core.evaluations.recent import Recent, Wants
@@ -64,7 +65,14 @@ class StoreError(OSError):
     """The store cannot be used; the message is for the operator."""
 
 
-class StoreInUseError(StoreError):
+class StoreFolderError(SettingError, StoreError):
+    """The folder of the store cannot be used."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(("store", "path"), text)
+
+
+class StoreInUseError(StoreFolderError):
     """Another process uses the store."""
 
 

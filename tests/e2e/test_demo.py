@@ -19,7 +19,11 @@ from support.running import PATHGAUGE, PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 
-PORTS = (4317, 4318, 9464)
+PORTS = {
+    4317: "receivers.otlp.protocols.grpc",
+    4318: "receivers.otlp.protocols.http",
+    9464: "exporters.prometheus",
+}
 
 
 def free_offset() -> int:
@@ -102,6 +106,7 @@ def test_a_port_in_use_is_reported_with_the_option_that_helps(taken: int) -> Non
     assert (done.returncode, done.stdout) == (2, "")
     assert (
         done.stderr
-        == f"pathgauge: cannot listen on 127.0.0.1:{taken + offset}: Address already in use\n"
+        == f"pathgauge: {PORTS[taken]}.endpoint: cannot listen on 127.0.0.1:{taken + offset}:"
+        " Address already in use\n"
         "pathgauge: choose other ports with --port-offset, such as --port-offset 10000\n"
     )

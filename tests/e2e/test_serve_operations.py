@@ -307,18 +307,27 @@ def test_a_new_reference_file_is_noticed(serve: Serve, tmp_path: Path) -> None:
     assert line["references"] == 1
 
 
-@pytest.mark.parametrize("server", ["grpc", "http", "prometheus"])
-def test_a_port_in_use_stops_the_start_and_is_named(server: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("receivers.otlp.protocols.grpc", "5:19"),
+        ("receivers.otlp.protocols.http", "7:19"),
+        ("exporters.prometheus", "10:15"),
+    ],
+)
+def test_a_port_in_use_stops_the_start_and_is_named_with_its_place(
+    key: str, place: str, tmp_path: Path
+) -> None:
     config = json.loads(json.dumps(FREE_PORTS))
-    protocols = config["receivers"]["otlp"]["protocols"]
+    section = config
+    for step in key.split("."):
+        section = section[step]
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
-        (protocols[server] if server in protocols else config["exporters"][server])["endpoint"] = (
-            endpoint
-        )
-        assert refused_start(tmp_path, json.dumps(config)) == (
+        section["endpoint"] = endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert refused_start(tmp_path, yaml.safe_dump(config, sort_keys=False)) == (
             2,
-            f"pathgauge: cannot listen on {endpoint}: Address already in use\n"
+            f"pathgauge: pathgauge.yaml:{place}: {key}.endpoint: cannot listen on {endpoint}:"
+            " Address already in use\n"
             "pathgauge: end the program that uses the port, such as `make run`, or choose another"
             " `endpoint` in the configuration\n",
         )
@@ -333,7 +342,18 @@ def test_a_host_that_is_not_of_this_machine_stops_the_start_and_is_named(tmp_pat
     status, problem = refused_start(tmp_path, json.dumps(config))
     assert (status, problem.splitlines()[-1]) == (
         2,
-        "pathgauge: cannot listen on 192.0.2.1:9464: Cannot assign requested address",
+        "pathgauge: pathgauge.yaml:1:157: exporters.prometheus.endpoint: cannot listen on"
+        " 192.0.2.1:9464: Cannot assign requested address",
+    )
+
+
+def test_a_folder_of_the_store_that_is_none_is_named_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    config = yaml.safe_dump({**FREE_PORTS, "store": {"path": "data"}}, sort_keys=False)
+    assert refused_start(tmp_path, config) == (
+        2,
+        f"pathgauge: pathgauge.yaml:14:9: store.path: found {tmp_path}/data, expected a folder that"
+        " can be written to: File exists\n",
     )
 
 

@@ -125,8 +125,9 @@ def test_a_second_collector_on_the_same_store_says_why_it_does_not_start(tmp_pat
         second = subprocess.run(
             command, capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
+    column = running.config.read_text().index("{}") + 1
     message = (
-        f"pathgauge: store.path: found {tmp_path}/pathgauge-data in use, expected a separate"
-        " folder for every collector\n"
+        f"pathgauge: {running.config}:1:{column}: store.path: found {tmp_path}/pathgauge-data in"
+        " use, expected a separate folder for every collector\n"
     )
     assert (second.returncode, second.stderr) == (2, message)

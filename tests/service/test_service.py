@@ -286,8 +286,8 @@ async def test_an_endpoint_that_cannot_be_had_leaves_nothing_running(
     with pytest.raises(
         OSError,
         match=(
-            f"^\\[Errno \\d+\\] cannot listen on 127.0.0.1:{service.ports['http']}: Address already"
-            " in use$"
+            "^receivers.otlp.protocols.http.endpoint: cannot listen on"
+            f" 127.0.0.1:{service.ports['http']}: Address already in use$"
         ),
     ):
         await second.start()

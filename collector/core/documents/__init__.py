@@ -7,7 +7,7 @@ a mistake in it calls `Document.problem` and raises all problems as one `ConfigE
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from types import TracebackType
@@ -67,6 +67,26 @@ class ConfigError(ValueError):
             sorted(kept, key=lambda problem: (problem.file, problem.position or (0, 0)))
         )
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class SettingError(OSError):
+    """What a key of the configuration names cannot be used, such as a port or a folder.
+
+    The message begins with the key. Whoever knows the file adds the position, with `placed`.
+    """
+
+    def __init__(self, path: KeyPath, text: str, number: int | None = None) -> None:
+        """`number` is that of the system error, such as EADDRINUSE."""
+        super().__init__(number, f"{show_path(path)}: {text}")
+        self.path = path
+        self.text = text
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+    def placed(self, problem: Callable[[KeyPath, str], Problem]) -> OSError:
+        """The same error with the position in the file. `problem` is that of the configuration."""
+        return OSError(self.errno, str(problem(self.path, self.text)))
 
 
 class Problems:

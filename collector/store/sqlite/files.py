@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from pathgauge.collector.store import StoreError, StoreInUseError
+from pathgauge.collector.store import StoreError, StoreFolderError, StoreInUseError
 from pathgauge.collector.store.schema import (
     APPLICATION_ID,
     DamagedSchemaError,
@@ -75,16 +75,15 @@ def lock(folder: Path) -> int:
     except StoreError:
         raise
     except OSError as error:
-        raise StoreError(
-            f"store.path: found {folder}, expected a folder that can be written to:"
-            f" {error.strerror}"
+        raise StoreFolderError(
+            f"found {folder}, expected a folder that can be written to: {error.strerror}"
         ) from error
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(held)
         raise StoreInUseError(
-            f"store.path: found {folder} in use, expected a separate folder for every collector"
+            f"found {folder} in use, expected a separate folder for every collector"
         ) from error
     if free_bytes(folder) < OPENING_BYTES and give_up_reserve(folder):
         _log.warning("the disk is full: the reserve of the store is used", folder=str(folder))
@@ -236,8 +235,8 @@ def _check_owner(folder: Path) -> None:
     for name in ("lock", DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm"):
         path = folder / name
         if path.exists() and not _may(path, os.R_OK | os.W_OK):
-            raise StoreError(
-                f"store.path: found {path} of user {path.stat().st_uid}, expected a file that user"
+            raise StoreFolderError(
+                f"found {path} of user {path.stat().st_uid}, expected a file that user"
                 f" {os.geteuid()} can read and write"
             )
 
