@@ -25,6 +25,7 @@ from pathgauge.collector.core.evaluations.conversation import HOLD_S
 from pathgauge.collector.core.evaluations.conversations import MAX_BYTES, Conversations
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.scorer_watch import UNWATCHED, ScorerWatch
 from pathgauge.collector.core.evaluations.shadow import Shadow
 from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
 from pathgauge.collector.core.feedback.answer import Answer
@@ -80,6 +81,8 @@ class Pipeline:
         shadow: Shadow | None = None,
         judging_in_shadow: WhetherJudged | None = None,
         takes_feedback: bool = True,
+        watch: ScorerWatch = UNWATCHED,
+        shadow_watch: ScorerWatch = UNWATCHED,
     ) -> None:
         """Times are in seconds.
 
@@ -92,7 +95,7 @@ class Pipeline:
         are criteria for sessions, these get half of `max_conversation_bytes`. `shadow` scores
         everything but sessions once more, with other criteria or references, of which
         `judging_in_shadow` decides as `judging` does. Without `takes_feedback`, answers of people
-        are counted and dropped.
+        are counted and dropped. `watch` and `shadow_watch` see the calls of scorers.
         """
         self._bounds = bounds or Bounds()
         self._assembler = Assembler(self._bounds, telemetry, registry.may_be_entry, recall)
@@ -109,6 +112,8 @@ class Pipeline:
             synthetic_tenants,
             shadow,
             judging_in_shadow=judging_in_shadow,
+            watch=watch,
+            shadow_watch=shadow_watch,
         )
         reader = TraceReader(
             registry,

@@ -18,6 +18,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     evaluation_key,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment, PendingJudgments
+from pathgauge.collector.core.evaluations.scorer_watch import UNWATCHED, ScorerWatch
 from pathgauge.collector.core.evaluations.shadow import Shadow, count_changes
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -43,8 +44,11 @@ class Scoring:
         shadow: Shadow | None,
         *,
         judging_in_shadow: WhetherJudged | None,
+        watch: ScorerWatch = UNWATCHED,
+        shadow_watch: ScorerWatch = UNWATCHED,
     ) -> None:
         """`Pipeline` documents the arguments."""
+        self._watch, self._shadow_watch = watch, shadow_watch
         self.configure(evaluator, shadow)
         self._judging_in_shadow = judging_in_shadow
         self._telemetry = telemetry
@@ -72,6 +76,7 @@ class Scoring:
                 closed_by=closed_by,
                 revision=revision,
                 judging=self._when_judged(invocation, match),
+                watch=self._watch,
             )
         )
         if invocation.tenant in self._synthetic_tenants:
@@ -80,7 +85,9 @@ class Scoring:
             count_evaluation(evaluation, self._telemetry)
             if self._shadow is not None:
                 when = self._when_judged_in_shadow(invocation, match)
-                evaluation = self._shadow.added(evaluation, self._telemetry, when)
+                evaluation = self._shadow.added(
+                    evaluation, self._telemetry, when, self._shadow_watch
+                )
         self._update_pending(evaluation)
         return evaluation
 
@@ -99,6 +106,7 @@ class Scoring:
             session,
             revision=revision,
             judging=self._when_judged(invocation, match),
+            watch=self._watch,
         )
         self._pending.update(evaluation)
         return evaluation

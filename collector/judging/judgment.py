@@ -17,6 +17,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     result_of,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.scorer_watch import OnFailure
 from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.scorers.judge_protocol import Ask, Judge, asks_model
 from pathgauge.scorers.session_protocol import SessionJudge
@@ -33,18 +34,24 @@ class Judgment:
     session: SessionResult | None
     """Set if a whole session is judged, for which the invocation stands."""
 
-    async def result(self, criterion: Criterion, ask: Ask, deadline: float) -> Result:
+    async def result(
+        self, criterion: Criterion, ask: Ask, deadline: float, on_failure: OnFailure
+    ) -> Result:
         """The result of one criterion; without a score after `deadline` seconds."""
         try:
             async with asyncio.timeout(deadline):
-                return result_of(criterion, await self._score(criterion, ask))
+                result = result_of(criterion, await self._score(criterion, ask))
         except TimeoutError:
             text = f"not judged within {deadline:g} s"
             return result_of(criterion, Score.not_evaluated("judge_timeout", text))
         except BaseException as error:  # a judge is third-party code, like every scorer
             if is_cancelled(error):
                 raise
+            on_failure(criterion.name, error, self.invocation.trace_id)
             return failed(criterion, error)
+        if result.verdict == "error":
+            on_failure(criterion.name, None, self.invocation.trace_id)
+        return result
 
     def evaluation(self, pending: PendingJudgment, results: Iterable[Result]) -> Evaluation:
         """The evaluation with nothing but these results."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from pathgauge.collector.config.plugins.scorer_failures import ScorerFailures
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.judging.queue import Capacity, JudgeQueue, OnJudged
@@ -42,6 +43,7 @@ class Lane:
             evaluator,
             references,
             shadow=shadow,
+            on_failure=ScorerFailures(),
             close=self._client.aclose,
         )
         self.spending = Spending(self._client.budget, whose.spent)

@@ -22,6 +22,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     result_of,
 )
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.scorer_watch import OnFailure, ignore
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.judging.judgment import ActiveJudges
 from pathgauge.collector.store.essential import EssentialThread
@@ -60,6 +61,7 @@ class JudgeQueue:
         references: ReferenceSet,
         *,
         shadow: str = "",
+        on_failure: OnFailure = ignore,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`on_judged` is called in the thread of the queue, and `close` when that ends. `shadow` is
@@ -67,6 +69,7 @@ class JudgeQueue:
         """
         self._ask = ask
         self._on_judged = on_judged
+        self._on_failure = on_failure
         self._close = close
         self._capacity = capacity
         self._active = ActiveJudges(evaluator, references, shadow)
@@ -197,7 +200,10 @@ class JudgeQueue:
     async def _judge_all(self, pending: PendingJudgment) -> None:
         judgment, deadline = self._active.judgment(pending), self._capacity.deadline
         results = await asyncio.gather(
-            *(judgment.result(one, self._ask, deadline) for one in judgment.criteria)
+            *(
+                judgment.result(one, self._ask, deadline, self._on_failure)
+                for one in judgment.criteria
+            )
         )
         self._on_judged(pending, judgment.evaluation(pending, results))
 

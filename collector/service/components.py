@@ -21,6 +21,7 @@ from pathgauge.collector.config.operating import Store as StoreSection
 from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.core.evaluations.scorer_watch import UNWATCHED, ScorerWatch
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.partitioning import WHOLE, Partition
@@ -177,6 +178,8 @@ def build_pipeline(
     judging: Judging | None,
     *,
     partition: Partition = WHOLE,
+    watch: ScorerWatch = UNWATCHED,
+    shadow_watch: ScorerWatch = UNWATCHED,
 ) -> Pipeline:
     """The pipeline over the journal of `store`, if it has one."""
     config = plan.config
@@ -190,6 +193,8 @@ def build_pipeline(
         synthetic_tenants=frozenset({CANARY_TENANT}),
         takes_feedback=config.feedback is not None and config.store is not None,
         partition=partition,
+        watch=watch,
+        shadow_watch=shadow_watch,
     )
 
 

@@ -20,6 +20,10 @@ from pathgauge.collector.store import Delivery, Restored, Store
 Command: TypeAlias = Callable[[], object]
 
 
+class Nothing:
+    """No entry. An exception would be in the log as the cause of all that fails afterwards."""
+
+
 class QueueUsage(NamedTuple):
     """How much waits for the pipeline thread."""
 
@@ -114,9 +118,12 @@ class RequestQueue:
                 self.closed = True
                 self._entries.put(None)
 
-    def get(self, timeout: float = 0.0) -> Delivery | Command | None:
-        """The next entry, `None` at the end. Raises `queue.Empty` after `timeout` seconds."""
-        entry = self._entries.get(timeout=timeout) if timeout else self._entries.get_nowait()
+    def get(self, timeout: float = 0.0) -> Delivery | Command | Nothing | None:
+        """The next entry, `None` at the end, `Nothing` after `timeout` seconds without any."""
+        try:
+            entry = self._entries.get(timeout=timeout) if timeout else self._entries.get_nowait()
+        except queue.Empty:
+            return Nothing()
         if isinstance(entry, Delivery):
             with self._lock:
                 self._queued_bytes -= len(entry.batch.body)

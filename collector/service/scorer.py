@@ -13,8 +13,10 @@ from types import MappingProxyType
 import structlog
 
 from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.config.plugins.scorer_failures import ScorerFailures
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.evaluations.scorer_watch import ScorerWatch
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.partitioning import WHOLE, Partition
 from pathgauge.collector.core.references import ReferenceSet
@@ -54,8 +56,16 @@ class Scorer:
         """
         self.store = store
         self.judging = build_judging(plan, setup, self._on_judged)
+        watch = ScorerWatch(ScorerFailures(named))
         self.pipeline = build_pipeline(
-            plan, setup, telemetry, store, self.judging, partition=partition
+            plan,
+            setup,
+            telemetry,
+            store,
+            self.judging,
+            partition=partition,
+            watch=watch,
+            shadow_watch=watch,
         )
         self.requests = build_requests(plan, store, self.pipeline)
         self._setup = setup

@@ -8,7 +8,6 @@ thread is behind nor on restarts in between.
 from __future__ import annotations
 
 import os
-import queue
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,7 +23,7 @@ from pathgauge.collector.core.pipeline_events import PipelineEvent
 from pathgauge.collector.core.traces import TraceKey
 from pathgauge.collector.service.process_end import FAILED
 from pathgauge.collector.service.publisher import Publisher
-from pathgauge.collector.service.request_queue import Command, RequestQueue
+from pathgauge.collector.service.request_queue import Command, Nothing, RequestQueue
 from pathgauge.collector.service.thread_place import place_of
 from pathgauge.collector.store import Delivery, Purged, Restored, Selection, Store, StoreError
 from pathgauge.collector.store.essential import EssentialThread
@@ -171,18 +170,16 @@ class Worker:
         """Process one entry; `False` when it was the last."""
         # Taken before looking into the queue: no request that arrives later is older.
         horizon = self._store.horizon()
-        try:
-            entry = self._requests.get()
-        except queue.Empty:
+        entry = self._requests.get()
+        if isinstance(entry, Nothing):
             if self._requests.has_unqueued:
                 self._catch_up()
                 return True
             self._step(lambda: self._pipeline.expire(horizon))
             self._publisher.begin_if_needed()
             self._publish_if_due()
-            try:
-                entry = self._requests.get(self._pause())
-            except queue.Empty:
+            entry = self._requests.get(self._pause())
+            if isinstance(entry, Nothing):
                 return True
         if entry is None:
             return False

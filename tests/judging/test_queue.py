@@ -201,6 +201,7 @@ async def test_a_judge_that_raises_is_an_error_of_its_criterion(
         await life.send(request(run_of(trace)))
         life.pass_time(6)
     assert until(lambda: life.counted("error") == 2)
+    assert [failure[:2] for failure in life.failures] == [("opinion", type(error).__name__)] * 2
 
 
 async def test_only_the_newest_revision_is_judged_and_counts_once(live: Live) -> None:

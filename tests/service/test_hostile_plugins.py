@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from support.running import Collector, until
-from support.turns import otlp, script, turn
+from support.turns import otlp, script, trace_id, turn
 
 SCORED = "pathgauge_invocations_scored_total"
 CODE = '''
@@ -61,6 +61,16 @@ class Meddling:
 '''
 
 
+BROKEN = """
+def inner(text):
+    return {}[text]
+
+
+def broken(invocation):
+    return inner(invocation.user_input)
+"""
+
+
 NUMBERS = """
 import numpy as np
 
@@ -70,6 +80,13 @@ from pathgauge import Score
 def share(invocation):
     return Score(np.float32(0.5), None, "half", {"calls": np.int64(2)})
 """
+
+
+def scored_by(scorer: str, folder: Path, **shape: Any) -> Collector:
+    """A collector with this scorer, which is named as its function."""
+    name = scorer.partition(":")[2]
+    criteria = {name: {"scorer": scorer}, "failure": 0}
+    return Collector(folder, criteria=criteria, store={"path": str(folder / "data")}, **shape)
 
 
 @pytest.mark.slow
@@ -120,17 +137,35 @@ def test_what_a_plug_in_prints_and_changes_breaks_nothing(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [{}, {"workers": 2}])
+def test_the_log_says_once_where_a_scorer_failed_and_nothing_of_the_telemetry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: dict[str, Any]
+) -> None:
+    (tmp_path / "acme_broken.py").write_text(BROKEN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with scored_by("acme_broken:broken", tmp_path, **shape) as collector:
+        agent = list(turn(script("refund", "lookup", user_input="my number is 4711")))
+        other = list(turn(script("refund", "lookup"), conversation="other"))
+        assert collector.post("/v1/traces", otlp(agent)) == (200, "")
+        assert until(lambda: collector.value(SCORED) == 1)
+        assert collector.post("/v1/traces", otlp(other)) == (200, "")
+        assert until(lambda: collector.value(SCORED) == 2)
+    lines = collector.events("scorer failed")
+    assert len(lines) in {1, shape.get("workers", 1)}
+    assert (lines[0]["metric"], lines[0]["trace_id"]) == ("broken", trace_id(agent))
+    stack = lines[0]["exception"].splitlines()
+    assert f'  File "{tmp_path}/acme_broken.py", line 3, in inner' in stack
+    assert (stack[-1], stack.count("which led to")) == ("KeyError", 0)
+    assert "4711" not in json.dumps(collector.log())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [{}, {"workers": 2}])
 def test_numbers_of_other_libraries_are_stored_like_all_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: dict[str, Any]
 ) -> None:
     (tmp_path / "acme_numbers.py").write_text(NUMBERS)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    settings: dict[str, Any] = {
-        "criteria": {"share": {"scorer": "acme_numbers:share"}, "failure": 0},
-        "store": {"path": str(tmp_path / "data")},
-        **shape,
-    }
-    with Collector(tmp_path, **settings) as collector:
+    with scored_by("acme_numbers:share", tmp_path, **shape) as collector:
         agent = list(turn(script("refund", "lookup")))
         assert collector.post("/v1/traces", otlp(agent)) == (200, "")
         assert until(lambda: collector.value(SCORED) == 1)

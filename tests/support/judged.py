@@ -169,7 +169,18 @@ class InProcessCollector:
         self.sampling = sampling or Sampling()
         self.sink = RecordingSink()
         self.prometheus = PrometheusSink(evaluator, reference_set, self.telemetry, metrics=metrics)
-        self.queue = JudgeQueue(model, self._judged, capacity, evaluator, reference_set)
+        self.failures: list[tuple[str, str, str]] = []
+        """Metric, exception and trace id of each judge that failed."""
+        self.queue = JudgeQueue(
+            model,
+            self._judged,
+            capacity,
+            evaluator,
+            reference_set,
+            on_failure=lambda metric, error, trace: self.failures.append(
+                (metric, type(error).__name__, trace)
+            ),
+        )
         publisher = Publisher(
             self.pipeline,
             self.store,

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Literal, get_args
 
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
+from pathgauge.collector.core.evaluations.scorer_watch import UNWATCHED, ScorerWatch
 from pathgauge.collector.core.evaluations.shadow_result import (
     AwaitedShadow,
     Shadowed,
@@ -206,6 +207,7 @@ class Evaluator:
         closed_by: str = "root_ended",
         revision: int = 0,
         judging: WhenJudged = "unconfigured",
+        watch: ScorerWatch = UNWATCHED,
     ) -> Evaluation:
         """Run every criterion that applies. `judging` decides about those that ask a model."""
         results, awaits = [], False
@@ -215,7 +217,7 @@ class Evaluator:
                 or "missing_root" in invocation.flags
                 or not asks_model(criterion.scorer)
             ):
-                results.append(_run(criterion, invocation, match))
+                results.append(_run(criterion, invocation, match, watch))
             elif judging == "later":
                 awaits = True
             else:
@@ -230,12 +232,13 @@ class Evaluator:
         *,
         revision: int = 0,
         judging: WhenJudged = "unconfigured",
+        watch: ScorerWatch = UNWATCHED,
     ) -> Evaluation:
         """Run every criterion for sessions that applies; `invocation` stands for the session."""
         results, awaits = [], False
         for criterion in self.criteria_for(match, session=True):
             if judging == "unconfigured" or not asks_model(criterion.scorer):
-                results.append(_run_session(criterion, session.turns, match))
+                results.append(_run_session(criterion, invocation, session.turns, match, watch))
             elif judging == "later":
                 awaits = True
             else:
@@ -297,25 +300,39 @@ def _with_turn(invocation: Invocation, match: Match) -> Invocation:
     return replace(invocation, turn=match.turn_index)
 
 
-def _run_session(criterion: Criterion, turns: tuple[SessionTurn, ...], match: Match) -> Result:
+def _run_session(
+    criterion: Criterion,
+    invocation: Invocation,
+    turns: tuple[SessionTurn, ...],
+    match: Match,
+    watch: ScorerWatch,
+) -> Result:
     try:
         scorer = criterion.scorer
         assert scores_sessions(scorer)
-        return result_of(criterion, scorer.score_session(turns, match.reference))
+        result = result_of(criterion, scorer.score_session(turns, match.reference))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a scorer is third-party code and may raise anything
+        watch.on_failure(criterion.name, error, invocation.trace_id)
         return failed(criterion, error)
+    if result.verdict == "error":
+        watch.on_failure(criterion.name, None, invocation.trace_id)
+    return result
 
 
-def _run(criterion: Criterion, invocation: Invocation, match: Match) -> Result:
+def _run(criterion: Criterion, invocation: Invocation, match: Match, watch: ScorerWatch) -> Result:
     if "missing_root" in invocation.flags:
         score = Score.not_evaluated("incomplete", "the agent's own span never arrived")
         return Result(criterion, score, "not_evaluated")
     try:
         actual = _with_turn(invocation, match)
-        return result_of(criterion, criterion.scorer.score(actual, match.turn))
+        result = result_of(criterion, criterion.scorer.score(actual, match.turn))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a scorer is third-party code and may raise anything
+        watch.on_failure(criterion.name, error, invocation.trace_id)
         return failed(criterion, error)
+    if result.verdict == "error":
+        watch.on_failure(criterion.name, None, invocation.trace_id)
+    return result

@@ -16,6 +16,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Result,
     WhenJudged,
 )
+from pathgauge.collector.core.evaluations.scorer_watch import UNWATCHED, ScorerWatch
 from pathgauge.collector.core.evaluations.shadow_result import (
     AwaitedShadow,
     Shadowed,
@@ -38,7 +39,11 @@ class Shadow:
         """A fingerprint of criteria and references."""
 
     def added(
-        self, active: Evaluation, telemetry: InternalTelemetry, judging: WhenJudged
+        self,
+        active: Evaluation,
+        telemetry: InternalTelemetry,
+        judging: WhenJudged,
+        watch: ScorerWatch = UNWATCHED,
     ) -> Evaluation:
         """The active evaluation with the scores in shadow; without, if that fails. An invocation is
         counted once, at its first revision. `judging` decides about criteria that ask a model.
@@ -48,7 +53,7 @@ class Shadow:
         try:
             match = self.references.match(invocation, turn)
             found = self.evaluator.evaluate(
-                invocation, match, closed_by=active.closed_by, judging=judging
+                invocation, match, closed_by=active.closed_by, judging=judging, watch=watch
             )
         except KeyboardInterrupt:
             raise

@@ -3,7 +3,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,7 +18,13 @@ from pathgauge import (
     Scorer,
     ToolTrajectoryF1,
 )
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator, Verdict
+from pathgauge.collector.core.evaluations.evaluator import (
+    Criterion,
+    Evaluator,
+    SessionResult,
+    Verdict,
+)
+from pathgauge.collector.core.evaluations.scorer_watch import ScorerWatch
 from pathgauge.collector.core.references import Match
 from pathgauge.scorers.adapters.functions import from_function
 from pathgauge.scorers.authoring.builders import invocation
@@ -80,6 +86,15 @@ def raise_unreadable(invocation: Invocation) -> float:
     raise UnreadableError
 
 
+def raising(error: BaseException) -> Any:
+    """A scorer that raises this."""
+
+    def score(invocation: Invocation) -> float:
+        raise error
+
+    return from_function(score)
+
+
 def wild(value: Any) -> Any:
     """A scorer that returns a score with this value."""
     return Wild(Score(value))
@@ -121,6 +136,31 @@ def test_a_failing_scorer_gives_an_error_and_does_not_affect_others(
         ("error", Score(None, None, explanation)),
         ("passed", Score(0.0, None, "no error")),
     ]
+
+
+def test_the_caller_hears_of_each_scorer_that_fails_and_what_it_has_raised() -> None:
+    error = RuntimeError("out of paper")
+    heard: list[tuple[str, BaseException | None, str]] = []
+    watch = ScorerWatch(lambda *failure: heard.append(failure))
+    scorers = (Wild(Score(None)), raising(error), scoring(1.0))
+    criteria = tuple(Criterion(f"number_{at}", one) for at, one in enumerate(scorers))
+    found = invocation(trace_id="of the trace")
+    Evaluator(criteria).evaluate(found, UNMATCHED, watch=watch)
+    assert heard == [("number_0", None, "of the trace"), ("number_1", error, "of the trace")]
+
+
+def test_the_caller_hears_of_a_scorer_of_sessions_that_fails() -> None:
+    class Broken(Wild):
+        def score_session(self, turns: object, expected: object) -> Score:
+            raise self.returned
+
+    error = RuntimeError("out of paper")
+    heard: list[tuple[str, BaseException | None, str]] = []
+    watch = ScorerWatch(lambda *failure: heard.append(failure))
+    Evaluator((Criterion("broken", cast(Any, Broken(error))),)).evaluate_session(
+        invocation(trace_id="of the trace"), UNMATCHED, SessionResult("idle", ()), watch=watch
+    )
+    assert heard == [("broken", error, "of the trace")]
 
 
 @pytest.mark.parametrize(
