@@ -71,8 +71,8 @@ class EmbeddedEngine:
             needs_commit=lambda: gauge.needs_commit,
         )
         self.registry.register(Live([commits]))
-        if scorer.judging is not None:
-            self.registry.register(scorer.judging)
+        for series in scorer.series():
+            self.registry.register(series)
 
     @property
     def registry(self) -> Registry:

@@ -6,11 +6,13 @@ or as publications for another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from types import MappingProxyType
 
 import structlog
+from prometheus_client.registry import Collector
 
 from pathgauge.collector.config.active import ActiveConfig
 from pathgauge.collector.config.plugins.scorer_failures import ScorerFailures
@@ -28,8 +30,10 @@ from pathgauge.collector.service.components import build_judging, build_pipeline
 from pathgauge.collector.service.memory.plan import MemoryPlan
 from pathgauge.collector.service.publisher import COMMIT_S, DurableCounts, Publisher
 from pathgauge.collector.service.worker import Worker
+from pathgauge.collector.sinks.prometheus.scoring_time import ScoringTime
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.store import Progress, Restored, Store
+from pathgauge.scorers.judge_protocol import asks_model
 
 _log = structlog.get_logger(__name__)
 
@@ -56,7 +60,11 @@ class Scorer:
         """
         self.store = store
         self.judging = build_judging(plan, setup, self._on_judged)
-        watch = ScorerWatch(ScorerFailures(named))
+        self._watch, self._shadow_watch = (
+            ScorerWatch(ScorerFailures(named), time.monotonic) for _ in range(2)
+        )
+        self._expect(setup)
+        self._time = ScoringTime(self._watch, self._shadow_watch)
         self.pipeline = build_pipeline(
             plan,
             setup,
@@ -64,8 +72,8 @@ class Scorer:
             store,
             self.judging,
             partition=partition,
-            watch=watch,
-            shadow_watch=watch,
+            watch=self._watch,
+            shadow_watch=self._shadow_watch,
         )
         self.requests = build_requests(plan, store, self.pipeline)
         self._setup = setup
@@ -105,6 +113,10 @@ class Scorer:
             commit_s=commit_s,
         )
         self.worker = Worker(self.pipeline, self.store, self._telemetry, publisher, self.requests)
+
+    def series(self) -> list[Collector]:
+        """What it counts beside the results; every process begins at 0."""
+        return [self._time] if self.judging is None else [self._time, self.judging]
 
     def usage(self) -> CollectorUsage:
         """How much the store, the pipeline and the queue before it hold; for any thread."""
@@ -167,9 +179,15 @@ class Scorer:
     def configure(self, setup: ActiveConfig) -> None:
         """Apply other criteria and references; for the pipeline thread."""
         self._setup = setup
+        self._expect(setup)
         self.pipeline.configure(setup.evaluator, setup.references, setup.shadow)
         if self.judging is not None:
             self.judging.configure(setup)
+
+    def _expect(self, setup: ActiveConfig) -> None:
+        self._watch.expect(_run_here(setup.evaluator))
+        if setup.shadow is not None:
+            self._shadow_watch.expect(_run_here(setup.shadow.evaluator))
 
     def stuck(self) -> list[str]:
         """What keeps the scoring from going on; for any thread."""
@@ -203,3 +221,8 @@ class Scorer:
 
     def _on_judged(self, pending: PendingJudgment, evaluation: Evaluation) -> None:
         self.worker.judged(pending, evaluation)
+
+
+def _run_here(evaluator: Evaluator) -> Iterator[str]:
+    """The criteria that no judge is asked about."""
+    return (one.name for one in evaluator.every if not asks_model(one.scorer))

@@ -71,6 +71,16 @@ def broken(invocation):
 """
 
 
+SLOW = """
+import time
+
+
+def slow(invocation):
+    time.sleep(0.25)
+    return 1.0
+"""
+
+
 NUMBERS = """
 import numpy as np
 
@@ -156,6 +166,23 @@ def test_the_log_says_once_where_a_scorer_failed_and_nothing_of_the_telemetry(
     assert f'  File "{tmp_path}/acme_broken.py", line 3, in inner' in stack
     assert (stack[-1], stack.count("which led to")) == ("KeyError", 0)
     assert "4711" not in json.dumps(collector.log())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [{}, {"workers": 2}])
+def test_the_time_of_each_criterion_shows_which_one_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: dict[str, Any]
+) -> None:
+    (tmp_path / "acme_slow.py").write_text(SLOW)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    name = "pathgauge_scoring_seconds_total"
+    with scored_by("acme_slow:slow", tmp_path, **shape) as collector:
+        assert until(lambda: set(collector.series(name, "metric")) == {("slow",), ("failure",)})
+        for conversation in ("one", "two"):
+            agent = list(turn(script("refund", "lookup"), conversation=conversation))
+            assert collector.post("/v1/traces", otlp(agent)) == (200, "")
+        assert until(lambda: collector.value(name, metric="slow") >= 0.5)
+        assert collector.value(name, metric="failure") < collector.value(name, metric="slow") / 2
 
 
 @pytest.mark.slow

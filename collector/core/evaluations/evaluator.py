@@ -211,6 +211,7 @@ class Evaluator:
     ) -> Evaluation:
         """Run every criterion that applies. `judging` decides about those that ask a model."""
         results, awaits = [], False
+        since = watch.clock()
         for criterion in self.criteria_for(match):
             if (
                 judging == "unconfigured"
@@ -218,6 +219,9 @@ class Evaluator:
                 or not asks_model(criterion.scorer)
             ):
                 results.append(_run(criterion, invocation, match, watch))
+                now = watch.clock()
+                watch.seconds[criterion.name] += now - since
+                since = now
             elif judging == "later":
                 awaits = True
             else:
@@ -236,9 +240,13 @@ class Evaluator:
     ) -> Evaluation:
         """Run every criterion for sessions that applies; `invocation` stands for the session."""
         results, awaits = [], False
+        since = watch.clock()
         for criterion in self.criteria_for(match, session=True):
             if judging == "unconfigured" or not asks_model(criterion.scorer):
                 results.append(_run_session(criterion, invocation, session.turns, match, watch))
+                now = watch.clock()
+                watch.seconds[criterion.name] += now - since
+                since = now
             elif judging == "later":
                 awaits = True
             else:

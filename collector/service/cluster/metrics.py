@@ -152,5 +152,8 @@ def _of_partitions(scorers: PartitionScorers, lag: Mapping[int, int]) -> Iterato
     for partition, usage in scorers.usages().items():
         age.add_metric((str(partition),), usage.backlog_age_s)
     yield from (waiting, age)
-    judges = {str(number): list(one.collect()) for number, one in scorers.judges().items()}
-    yield from labelled(PARTITION, judges)
+    series = {
+        str(number): [metric for one in found for metric in one.collect()]
+        for number, found in scorers.series().items()
+    }
+    yield from labelled(PARTITION, series)

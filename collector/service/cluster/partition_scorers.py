@@ -214,10 +214,9 @@ class PartitionScorers:
         """How much each partition holds; for any thread."""
         return {number: one.scorer.usage() for number, one in self._scorers.items()}
 
-    def judges(self) -> dict[int, Collector]:
-        """The series of the judges of each partition."""
-        judging = {number: one.scorer.judging for number, one in self._scorers.items()}
-        return {number: one for number, one in judging.items() if one is not None}
+    def series(self) -> dict[int, list[Collector]]:
+        """What the scorer of each partition counts beside the results."""
+        return {number: one.scorer.series() for number, one in self._scorers.items()}
 
     def unready(self) -> list[str]:
         """The reasons for which partitions are not scored."""

@@ -19,7 +19,6 @@ from functools import partial, singledispatchmethod
 from typing import Any
 
 import structlog
-from prometheus_client.registry import Collector
 
 from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.documents import ConfigError
@@ -185,9 +184,7 @@ class ScorerProcess:
                 await asyncio.sleep(STATUS_S)
 
     def _status(self) -> messages.Status:
-        collectors: list[Collector] = [Live([self._commits])]
-        if self._scorer.judging is not None:
-            collectors.append(self._scorer.judging)
+        collectors = [Live([self._commits]), *self._scorer.series()]
         return messages.Status(
             self._scorer.usage(),
             {

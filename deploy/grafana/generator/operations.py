@@ -254,12 +254,27 @@ def _scores() -> Panels:
             "s",
             Query(quantile(0.5, LAG, OF_JOB), "p50", exemplar=True),
             Query(quantile(0.99, LAG, OF_JOB), "p99", exemplar=True),
+            width=8,
+        ),
+        graph(
+            "Time of scorers",
+            "Seconds per second that the scorer of each criterion uses, or waits in; together at"
+            " most one for each process that scores. Judges hold up nobody, and do not count.",
+            "none",
+            Query(rate("pathgauge_scoring_seconds_total", OF_JOB, "metric"), "{{metric}}"),
+            Query(
+                rate("pathgauge_shadow_scoring_seconds_total", OF_JOB, "metric"),
+                "in shadow: {{metric}}",
+            ),
+            stacked=True,
+            width=8,
         ),
         graph(
             "Queues",
             "Fill level of each queue. At 100 % senders wait or are told to retry.",
             "percentunit",
             Query(fill, "{{queue}}"),
+            width=8,
             max_value=1,
         ),
         graph(

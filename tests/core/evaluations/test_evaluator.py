@@ -149,6 +149,25 @@ def test_the_caller_hears_of_each_scorer_that_fails_and_what_it_has_raised() -> 
     assert heard == [("number_0", None, "of the trace"), ("number_1", error, "of the trace")]
 
 
+def test_the_time_of_each_scorer_is_counted_by_criterion() -> None:
+    now = [0.0]
+
+    def taking(seconds: float) -> Any:
+        def score(invocation: Invocation) -> float:
+            now[0] += seconds
+            return 1.0
+
+        return from_function(score)
+
+    watch = ScorerWatch(clock=lambda: now[0])
+    watch.expect(["unused"])
+    criteria = Criterion("slow", taking(2.0)), Criterion("fast", taking(0.25))
+    for _ in range(2):
+        Evaluator(criteria).evaluate(invocation(), UNMATCHED, watch=watch)
+    watch.expect(["slow"])
+    assert watch.seconds == {"unused": 0.0, "slow": 4.0, "fast": 0.5}
+
+
 def test_the_caller_hears_of_a_scorer_of_sessions_that_fails() -> None:
     class Broken(Wild):
         def score_session(self, turns: object, expected: object) -> Score:

@@ -22,6 +22,7 @@ from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
+from pathgauge.collector.core.evaluations.scorer_watch import ScorerWatch
 from pathgauge.collector.core.evidence.possible_categories import possible_categories
 from pathgauge.collector.core.feedback.kappa import Table
 from pathgauge.collector.core.feedback.pairs import CriterionKey, Pairs
@@ -47,6 +48,7 @@ from pathgauge.collector.sinks.prometheus.evaluation_metrics import REASONS
 from pathgauge.collector.sinks.prometheus.judge_metrics import SHADOW, JudgeSeries
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
+from pathgauge.collector.sinks.prometheus.scoring_time import ScoringTime
 from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.sink import PrometheusSink
 from pathgauge.collector.sinks.prometheus.store_metrics import (
@@ -162,7 +164,13 @@ def exported(folder: Path) -> dict[str, Series]:
     agreement = AgreementGauges(TenantLabel(), 0.4, 20)
     key = CriterionKey("", "quality", "model@template")
     agreement.set(Pairs({key: Table(1, 1, 1, 1)}))
-    parts = (Live([commit_durations()]), watched, Canary(30.0, 60.0), judges, shadows, agreement)
+    times = ScorerWatch(), ScorerWatch()
+    for watch in times:
+        watch.expect(["quality"])
+    parts = (
+        *(Live([commit_durations()]), watched, Canary(30.0, 60.0), judges, shadows, agreement),
+        ScoringTime(*times),
+    )
     for collector in parts:
         sink.registry.register(collector)
     Authority().write_server(folder)
