@@ -125,15 +125,22 @@ class Windows:
         """Number of evaluations in at least one window."""
         return len(self._recorded)
 
+    def __contains__(self, key: object) -> bool:
+        """Whether the evaluation with this key is in at least one window."""
+        return key in self._recorded
+
     def record(
         self,
         evaluation: Evaluation,
         now: float,
         series: Series | None = None,
         version: str | None = None,
+        *,
+        begins: bool = False,
     ) -> None:
         """Add the scores of `evaluation` to the windows of `series` (by default `series_of` it)
-        and, if given, to those of the `version`.
+        and, if given, to those of the `version`. `begins`: it may be a revision without an earlier
+        one.
         """
         self.advance(now)
         scores = {
@@ -144,7 +151,7 @@ class Windows:
         by_window = dict(_by_window(series or series_of(evaluation), scores, version))
         key, told = evaluation.key, _Told(evaluation.revision, by_window)
         known = self._recorded.get(key)
-        if known is None and told.revision > 0:
+        if known is None and told.revision > 0 and not begins:
             self._wait_for_the_first(key, told)
         elif known is None:
             self._record(key, max(told, self._early.pop(key, told), key=lambda one: one.revision))

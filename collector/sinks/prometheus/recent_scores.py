@@ -33,9 +33,13 @@ class RecentScores:
     def record_judged(
         self, evaluation: Evaluation, place: Place, now: float, *, first: bool
     ) -> None:
-        """Add the results of judges. `first`: there were none of this evaluation before."""
+        """Add the results of judges. `first`: there were none of this evaluation before, and no
+        earlier revision. Without an earlier one that was judged, a revision counts while the
+        evaluation is in the windows of all.
+        """
         recorded = replace(evaluation, revision=0) if first else evaluation
-        self.judged.record(recorded, now, place.series, place.version)
+        begins = evaluation.key in self.windows
+        self.judged.record(recorded, now, place.series, place.version, begins=begins)
 
     def withdraw(self, key: EvaluationKey) -> None:
         """Remove the scores of an evaluation."""

@@ -270,6 +270,37 @@ def test_a_restart_keeps_the_scores_of_the_few_runs_that_a_model_judged() -> Non
     assert harness.restarted().series("pathgauge_score_window_mean") == shown
 
 
+def test_what_a_model_says_first_of_a_revision_is_in_the_window_before_and_after_a_restart() -> (
+    None
+):
+    """The scenario may arrive with a late span, and without it no judge was asked."""
+    harness = DurableHarness(ANSWER, Criterion("opinion", Opinion(), 0.5, judge=ONE))
+    first = harness.publish(1.0)
+    revised = harness.revise(first, 0.5)
+    opinion = revised.results[1]
+    said = replace(revised, results=(replace(opinion, score=Score(0.25), verdict="failed"),))
+    harness.recent[revised.key] = replace(
+        harness.recent[revised.key], scores={"answer": 0.5, "opinion": 0.25}
+    )
+    harness.sink.publish_judged(Judged(said, first=False), harness.now)
+    harness.commit()
+    shown = {PLAIN: 0.5, ("planner", "refund", "opinion", ONE): 0.25}
+    assert harness.series("pathgauge_score_window_mean") == shown
+    assert harness.restarted().series("pathgauge_score_window_mean") == shown
+
+
+def test_what_a_model_says_of_a_revision_that_left_all_windows_is_in_none() -> None:
+    harness = SinkHarness(
+        ANSWER, Criterion("opinion", Opinion(), 0.5, judge=ONE), windows=Windows(size=1)
+    )
+    first = harness.publish(1.0)
+    harness.publish(0.0)
+    revised = harness.revise(first, 0.5)
+    said = replace(revised.results[1], score=Score(0.25), verdict="failed")
+    harness.sink.publish_judged(Judged(replace(revised, results=(said,)), first=False), harness.now)
+    assert harness.series("pathgauge_score_window_mean") == {PLAIN: 0.0}
+
+
 @pytest.mark.parametrize("judge", [OTHER, ""])
 def test_a_restart_with_another_judge_starts_at_0(judge: str) -> None:
     harness = DurableHarness(ANSWER, quality())
