@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES, label_value
 from pathgauge.collector.core.invocations.reading import RECORDS, Reading, Record
 from pathgauge.collector.core.stored_series import Row
 from pathgauge.scorers.types import Invocation
 
 MAX_VERSIONS = 1_000
 """Agent versions of one tenant."""
-MAX_NAME_BYTES = 128
-"""Longer names are cut."""
-
 NAME = "agent_records"
 """The first part of the names of rows in the store."""
 _HOUR_S = 3600
@@ -145,13 +143,8 @@ def _key(invocation: Invocation) -> VersionKey | None:
     if not invocation.agent:
         return None
     version = invocation.agent_version or ""
-    return VersionKey(invocation.tenant, _cut(invocation.agent), _cut(version))
-
-
-def _cut(name: str) -> str:
-    """Without lone surrogates, which the store refuses."""
-    cut = name[:MAX_NAME_BYTES].encode("utf-8", "replace")[:MAX_NAME_BYTES]
-    return cut.decode("utf-8", "ignore")
+    names = (label_value(name, MAX_NAME_BYTES) for name in (invocation.agent, version))
+    return VersionKey(invocation.tenant, *names)
 
 
 def _state(known: _Known) -> list[float]:

@@ -13,6 +13,8 @@ from contextlib import closing
 from functools import cache
 from typing import TypeAlias
 
+from pathgauge.collector.core.evaluations.label_values import KEPT_CHARS
+
 APPLICATION_ID = 0x70676175
 """`pgau`: the mark by which `file` and pathgauge recognize a store."""
 
@@ -149,7 +151,7 @@ proves damage.
 
 OVERWRITTEN = "overwritten"
 _MARK = f"INSERT INTO meta (name, value) VALUES ('{OVERWRITTEN}', 1);"
-MAX_NAME_CHARS = 200
+MAX_NAME_CHARS = KEPT_CHARS
 
 _Objects: TypeAlias = "frozenset[tuple[str | None, ...]]"
 """Tables and indexes: type, name, table, and the statement that created it."""

@@ -30,8 +30,8 @@ from pathgauge.collector.store.recent_results import WindowBounds
 from pathgauge.collector.store.sql import MAX_KEYS
 from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.store import SqliteStore
-from pathgauge.scorers.types import Invocation, ReferenceTurn, Score
-from support.sink_harness import ANSWER, Answer, SinkHarness
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn, Score
+from support.sink_harness import ANSWER, Answer, SinkHarness, with_turns
 
 SIZE, MAX_AGE_S = 5, 3600.0
 NOW = time.time()
@@ -153,6 +153,22 @@ def test_a_metric_that_few_evaluations_have_keeps_its_window(live: Live) -> None
     before.publish_all(*GOOD * 5)
     assert before.series("pathgauge_score_window_samples")["planner", "refund", "tokens"] == SIZE
     assert live().shown() == before.shown()
+
+
+@pytest.mark.parametrize("common", [150, 250])
+def test_scenarios_and_agents_whose_long_names_begin_alike_keep_windows_of_their_own(
+    live: Live, common: int
+) -> None:
+    """As those of parametrized tests, and of cloud resources."""
+    names = [f"{end}{'a' * common}" if common > 200 else f"{'a' * common}{end}" for end in "xy"]
+    references = with_turns(*(Reference(name, ()) for name in names))
+    before = live(references=references)
+    for name, scores in zip(names, (GOOD, BAD), strict=True):
+        before.publish_all(*scores, scenario_id=name)
+        before.publish_all(*scores, agent=name)
+    means = before.series("pathgauge_score_window_mean")
+    assert sorted(means.values()) == pytest.approx([0.08, 0.08, 0.92, 0.92])
+    assert live(references=references).shown() == before.shown()
 
 
 def test_a_version_with_little_of_the_traffic_keeps_its_window(live: Live) -> None:

@@ -18,6 +18,7 @@ import orjson
 from pathgauge.collector.core.evaluations.label_values import (
     MAX_NAME_BYTES,
     MAX_SCENARIO_BYTES,
+    beginning,
     may_be_cut,
 )
 from pathgauge.collector.store.queries.filter import Filter, oldest_of
@@ -193,13 +194,17 @@ def _conditions(wanted: Filter, selections: Sequence[_Selection]) -> _Conditions
     for name in _IN_COLUMNS:
         value = getattr(wanted, name)
         if value is not None and name not in selections[0].columns:
-            condition = f"instr({name}, ?) = 1" if _is_label(wanted, name) else f"{name} = ?"
-            found.append((condition, text_of(value)))
+            if _is_label(wanted, name):
+                found.append((f"instr({name}, ?) = 1", text_of(beginning(value))))
+            else:
+                found.append((f"{name} = ?", text_of(value)))
     for name in _IN_BODY:
         value = getattr(wanted, name)
         if value is not None:
-            text = orjson.dumps(text_of(value)).decode()
-            text = text[:-1] if _is_label(wanted, name) else text
+            if _is_label(wanted, name):
+                text = orjson.dumps(text_of(beginning(value))).decode()[:-1]
+            else:
+                text = orjson.dumps(text_of(value)).decode()
             found.append(("instr(body, ?) > 0", text))
     return found
 

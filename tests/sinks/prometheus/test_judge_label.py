@@ -12,7 +12,6 @@ from prometheus_client import generate_latest
 
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
-from pathgauge.collector.core.evaluations.label_values import MAX_NAME_BYTES
 from pathgauge.collector.core.evaluations.windows import Windows
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
@@ -119,7 +118,7 @@ def test_the_judge_is_named_with_tenants_too() -> None:
     ("judge", "shown"),
     [
         (ONE, ONE),
-        ("m" * 100 + "@1f3a9c20", "m" * MAX_NAME_BYTES + "@1f3a9c20"),
+        ("m" * 100 + "@1f3a9c20", "m" * 55 + "~9478875b@1f3a9c20"),
         ("openrouter:meta/llama@v3@1f3a9c20", "openrouter:meta/llama@v3@1f3a9c20"),
         ("modèle\ud800@1f3a9c20", "modèle?@1f3a9c20"),
     ],

@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from pathgauge.collector.core.evaluations.label_values import (
+    MAX_SCENARIO_BYTES,
+    beginning,
+    label_value,
+    may_be_cut,
+)
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.label_registry import SWEEP_S, LabelRegistry
 from pathgauge.collector.sinks.prometheus.labels import Labels, LabelUse
@@ -29,7 +35,7 @@ def registry(agents: int = 10, versions: int = 10, series: int = 100) -> LabelRe
         ("a", "v1", "s1", Labels("a", "v1", "s1")),
         ("", "", "", Labels("", "", "")),
         ("a", "", "never heard of", Labels("a", "", "__other__")),
-        ("x" * 200, "é" * 200, "s1", Labels("x" * 64, "é" * 32, "s1")),
+        ("x" * 200, "é" * 200, "s1", Labels("x" * 55 + "~01d7de14", "é" * 27 + "~d854fa06", "s1")),
         ("\ud800", "", "s1", Labels("?", "", "s1")),
     ],
 )
@@ -37,6 +43,16 @@ def test_label_values_are_known_empty_or_other(
     agent: str, version: str, scenario: str, labels: Labels
 ) -> None:
     assert registry().admit(names(agent, version, scenario), 0) == labels
+
+
+@given(st.text(min_size=130, max_size=190), st.text(max_size=3), st.text(max_size=3))
+def test_names_that_begin_alike_have_labels_of_their_own(same: str, one: str, other: str) -> None:
+    found = [label_value(same + end) for end in (one, other)]
+    assert (found[0] == found[1]) == (one == other)
+    for label in found:
+        assert len(label.encode()) <= MAX_SCENARIO_BYTES
+        assert label_value(label) == label
+        assert (same + one).startswith(beginning(label)) or not may_be_cut(label)
 
 
 def test_agents_beyond_the_limit_are_other() -> None:
