@@ -129,6 +129,13 @@ class Windows:
         """Whether the evaluation with this key is in at least one window."""
         return key in self._recorded
 
+    def has_score(self, key: EvaluationKey, series: Series) -> bool:
+        """Whether a window of a series has a score of this evaluation."""
+        recorded = self._recorded.get(key)
+        return recorded is not None and any(
+            window.metric is not None and window.series == series for window in recorded.held
+        )
+
     def record(
         self,
         evaluation: Evaluation,

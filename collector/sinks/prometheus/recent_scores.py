@@ -26,20 +26,25 @@ class RecentScores:
         """The series whose windows of either kind changed."""
         self._both = self.windows, self.judged
 
-    def record(self, evaluation: Evaluation, place: Place, now: float) -> None:
-        """Add an evaluation."""
-        self.windows.record(evaluation, now, place.series, place.version)
+    def record(self, evaluation: Evaluation, place: Place, now: float) -> bool:
+        """Add an evaluation; returns whether it has its first score in this series."""
+        key, series = evaluation.key, place.series
+        had_score = self.windows.has_score(key, series)
+        self.windows.record(evaluation, now, series, place.version)
+        return not had_score and self.windows.has_score(key, series)
 
     def record_judged(
         self, evaluation: Evaluation, place: Place, now: float, *, first: bool
-    ) -> None:
+    ) -> bool:
         """Add the results of judges. `first`: there were none of this evaluation before, and no
         earlier revision. Without an earlier one that was judged, a revision counts while the
-        evaluation is in the windows of all.
+        evaluation is in the windows of all. Returns what `record` does.
         """
+        key, series = evaluation.key, place.series
         recorded = replace(evaluation, revision=0) if first else evaluation
-        begins = evaluation.key in self.windows
-        self.judged.record(recorded, now, place.series, place.version, begins=begins)
+        had_score = self.judged.has_score(key, series)
+        self.judged.record(recorded, now, series, place.version, begins=key in self.windows)
+        return not had_score and self.judged.has_score(key, series)
 
     def withdraw(self, key: EvaluationKey) -> None:
         """Remove the scores of an evaluation."""

@@ -204,8 +204,10 @@ class PrometheusSink:
         """Publish an evaluation; `now` is in Unix seconds."""
         with self._lock:
             place = self._place(evaluation, now)
-            self._scores.record(evaluation, place, now)
+            has_first_score = self._scores.record(evaluation, place, now)
             if evaluation.revision > 0:
+                if has_first_score:  # late spans may bring a scenario: it is not silent
+                    self._series.scored(place, now)
                 return
             if evaluation.session is not None:
                 self._evaluation_metrics.count_results(evaluation, place.labels, now)
@@ -220,12 +222,14 @@ class PrometheusSink:
             evaluation = judged.evaluation
             place = self._place(evaluation, now)
             active = self._criteria.with_active_judges(evaluation, place.series.scenario)
-            self._scores.record_judged(active, place, now, first=judged.first)
+            has_first_score = self._scores.record_judged(active, place, now, first=judged.first)
             if judged.first:
                 self._evaluation_metrics.count_results(evaluation, place.labels, now)
                 self._record_scores(evaluation, active, place, now)
                 if not judged.failed_before and evaluation.session is None:
                     self._evaluation_metrics.count_failure(evaluation, place.labels, now)
+            elif has_first_score:
+                self._series.scored(place, now)
 
     def publish_conversation(self, result: ConversationResult, now: float) -> None:
         """Count a finished conversation; `now` is in Unix seconds."""

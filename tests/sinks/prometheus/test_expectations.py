@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from pathgauge.collector.core.evaluations.evaluator import Evaluator
+from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
 from pathgauge.collector.sinks.prometheus.label_registry import SWEEP_S
-from pathgauge.scorers.types import Reference
+from pathgauge.scorers.types import Reference, Score
 from support.durable_harness import DAY_S, DurableHarness
+from support.judged import Opinion
 from support.sink_harness import ANSWER, NOW, SinkHarness, with_turns
 
 OBJECTIVE, INTERVAL = "pathgauge_objective", "pathgauge_expected_interval_seconds"
@@ -78,6 +80,23 @@ def test_an_interval_is_exported_for_each_tenant_that_had_the_scenario() -> None
     harness.publish(tenant="initech", scenario_id="order")
     assert harness.series(INTERVAL) == {("acme", "refund"): DAY_S, ("umbrella", "refund"): DAY_S}
     assert harness.series(SINCE).keys() == harness.series(INTERVAL).keys()
+
+
+def test_a_scenario_that_arrives_with_late_spans_is_not_silent() -> None:
+    judged = Criterion("opinion", Opinion(), 0.5, judge="m@1")
+    harness = SinkHarness(ANSWER, judged, references=DAILY)
+    first = harness.publish("undefined", scenario_id=None)
+    assert harness.series(LAST) == {}
+    harness.now += 60
+    late = replace(first.invocation, scenario_id="refund", final_response="1.0")
+    revised = harness.evaluator.evaluate(late, harness.references.match(late), revision=1)
+    harness.publish_evaluation(revised)
+    assert harness.series(LAST) == {("planner", "refund"): NOW + 60}
+    harness.now += 5
+    opinion = replace(revised.results[1], score=Score(0.25), verdict="failed")
+    said = replace(revised, results=(opinion,))
+    harness.sink.publish_judged(Judged(said, first=False), harness.now)
+    assert harness.series(LAST) == {("planner", "refund"): NOW + 65}
 
 
 def test_the_last_evaluation_of_an_expected_scenario_is_kept_without_its_agents() -> None:
