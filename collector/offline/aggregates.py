@@ -7,6 +7,7 @@ Here every invocation has the same weight, whatever its scenario and run.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -106,6 +107,20 @@ def aggregate_lines(lines: Iterable[Line]) -> Iterator[AggregateLine]:
             group.scores[f"{one.agent}\n{one.scenario}"] = one.values
     for agent, scenario, name in sorted(groups):
         yield _line(agent, scenario, groups[agent, scenario, name])
+
+
+def too_few_runs(lines: Iterable[Line]) -> Counter[str]:
+    """How many invocations have a score of a criterion over repeated runs that does not count,
+    because the scenario has fewer runs than the criterion needs.
+    """
+    found: Counter[str] = Counter()
+    for one in lines:
+        aggregation = one.criterion.aggregation
+        if aggregation is None or not aggregation.of_runs or one.criterion.threshold is None:
+            continue
+        if one.scenario and one.evaluated and len(one.values) < aggregation.k:
+            found[one.criterion.name] += one.evaluated
+    return found
 
 
 def _line(agent: str, scenario: str, group: _Group) -> AggregateLine:

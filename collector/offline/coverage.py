@@ -71,11 +71,15 @@ class Coverage:
         return f"{text} ({counts(self.unscored)})" if self.unscored else text
 
 
-def coverage(replayed: Iterable[Replayed], evaluator: Evaluator) -> tuple[Coverage, ...]:
-    """The coverage of each criterion with a threshold that applies to any invocation."""
+def coverage(
+    replayed: Iterable[Replayed], evaluator: Evaluator, too_few_runs: Mapping[str, int]
+) -> tuple[Coverage, ...]:
+    """The coverage of each criterion with a threshold that applies to any invocation.
+    `too_few_runs`: how many scores of a criterion do not count, because their scenario was not run
+    often enough.
+    """
     scored: Counter[str] = Counter()
     unscored: dict[str, Counter[str]] = {}
-    runs: Counter[tuple[str, int, str | None, str | None]] = Counter()
     for one in replayed:
         for evaluation in one.evaluations:
             for name, reason in _outcomes(evaluation, evaluator):
@@ -84,13 +88,11 @@ def coverage(replayed: Iterable[Replayed], evaluator: Evaluator) -> tuple[Covera
                     scored[name] += 1
                 else:
                     reasons[reason] += 1
-            runs.update(_runs(evaluation))
         for name, absent in _without_worst_value(one.conversations):
             unscored.setdefault(name, Counter())[NO_WORST_VALUE] += absent
-    for (name, needed, _, _), found in runs.items():
-        if found < needed:
-            scored[name] -= found
-            unscored[name][TOO_FEW_RUNS] += found
+    for name, found in too_few_runs.items():
+        scored[name] -= found
+        unscored[name][TOO_FEW_RUNS] += found
     return tuple(
         Coverage(name, scored[name] + reasons.total(), scored[name], dict(reasons))
         for name, reasons in sorted(unscored.items())
@@ -199,19 +201,6 @@ def _matches_none(pattern: str, names: Sequence[str]) -> str:
     )
 
 
-def _runs(evaluation: Evaluation) -> Iterator[tuple[str, int, str | None, str | None]]:
-    """The criteria that sum up repeated runs of a scenario and have a score of this one: their
-    name, how many runs they need, and agent and scenario.
-    """
-    invocation = evaluation.invocation
-    for result in evaluation.results:
-        criterion, aggregation = result.criterion, result.criterion.aggregation
-        if aggregation is None or not aggregation.of_runs or criterion.threshold is None:
-            continue
-        if result.score.value is not None:
-            yield criterion.name, aggregation.k, invocation.agent, invocation.scenario_id
-
-
 def _without_worst_value(conversations: Iterable[ConversationResult]) -> Iterator[tuple[str, int]]:
     """Each criterion with a threshold that cannot count missing and unexpected turns, and their
     number.
@@ -223,9 +212,13 @@ def _without_worst_value(conversations: Iterable[ConversationResult]) -> Iterato
 
 
 def _outcomes(evaluation: Evaluation, evaluator: Evaluator) -> Iterator[tuple[str, str | None]]:
-    """Each criterion that has a threshold and applies, and why it has no score, if it has none."""
+    """Each criterion that has a threshold and applies, and why it has no score, if it has none.
+    Repeated runs are those of a scenario, so such criteria apply to no other invocation.
+    """
     for result in evaluation.results:
-        if result.criterion.threshold is None:
+        aggregation = result.criterion.aggregation
+        of_runs = aggregation is not None and aggregation.of_runs
+        if result.criterion.threshold is None or (of_runs and evaluation.match.reference is None):
             continue
         reason = unscored_reason(result)
         if reason is not None or result.score.value is not None:

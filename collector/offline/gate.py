@@ -16,6 +16,7 @@ from pathgauge.collector.offline.aggregates import (
     Overall,
     aggregate_lines,
     overall_lines,
+    too_few_runs,
 )
 from pathgauge.collector.offline.coverage import Coverage, coverage, not_run, unmatched
 from pathgauge.collector.offline.gate_lines import Line, lines_of
@@ -119,7 +120,7 @@ def judge(
     lines = tuple(lines_of(replayed))
     return Gate(
         lines,
-        coverage(replayed, evaluator or Evaluator(())),
+        coverage(replayed, evaluator or Evaluator(()), too_few_runs(lines)),
         not_run(replayed, references),
         unmatched(replayed, references),
         requirements,

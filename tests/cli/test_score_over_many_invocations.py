@@ -173,3 +173,58 @@ def test_a_scenario_with_too_few_runs_is_not_left_out_silently(run: Run, folder:
         1,
         ["Coverage 0.6, expected 1: reliable scored 3 of 5 invocations (2 too_few_runs)."],
     )
+
+
+def test_runs_whose_scenario_is_found_by_their_prompt_are_those_of_their_scenarios(
+    run: Run, folder: Path
+) -> None:
+    references = [
+        {"scenario": one, "input": f"{one}, please", "expected_tools": ["lookup"]}
+        for one in ("refund", "greet", "cancel")
+    ]
+    rows = [
+        {"prompt": f"{one}, please", "predicted_trajectory": ["lookup"]}
+        for one in ("refund", "refund", "refund", "greet", "cancel")
+    ]
+    criterion = {**ROUTING, "over": "suite", "aggregate": "pass^k", "k": 2}
+    (folder / "references.yaml").write_text(yaml.safe_dump(references))
+    (folder / "test_config.json").write_text(json.dumps({"criteria": {"reliable": criterion}}))
+    (folder / "traces.bin").write_text("\n".join(map(json.dumps, rows)))
+    result = score(run)
+    assert (result.exit_code, result.stderr.splitlines()) == (
+        1,
+        ["Coverage 0.6, expected 1: reliable scored 3 of 5 invocations (2 too_few_runs)."],
+    )
+
+
+@pytest.mark.parametrize("scenario", ["", "unknown"])
+def test_runs_without_a_known_scenario_do_not_fail_a_gate_about_repeated_runs(
+    scenario: str, run: Run, folder: Path
+) -> None:
+    criterion = {"scorer": "tool_loops", "over": "suite", "aggregate": "pass^k", "k": 2}
+    write(folder, 4, 0, {"no_loops": {**criterion, "threshold": 1}})
+    calls = [script(one, "lookup") for one in (*SCENARIOS, *SCENARIOS, scenario)]
+    turns = [turn(one, conversation=str(number)) for number, one in enumerate(calls)]
+    (folder / "traces.bin").write_bytes(otlp(*turns))
+    result = score(run, "--json")
+    gate = json.loads(result.stdout.splitlines()[-1])["gate"]
+    assert (result.exit_code, gate["reasons"]) == (0, [])
+    assert gate["coverage"]["no_loops"] == {
+        "share": 1.0,
+        "invocations": 4,
+        "scored": 4,
+        "not_scored": {},
+    }
+
+
+def test_a_missing_turn_is_a_run_that_has_failed(run: Run, folder: Path) -> None:
+    turns = [{"expected_tools": ["lookup"]}] * 3
+    (folder / "references.yaml").write_text(yaml.safe_dump({"scenario": "talk", "turns": turns}))
+    criterion = {**ROUTING, "over": "scenario", "aggregate": "pass@k", "k": 3}
+    (folder / "test_config.json").write_text(json.dumps({"criteria": {"possible": criterion}}))
+    calls = [turn(script("talk", "lookup"), conversation="1") for _ in range(2)]
+    (folder / "traces.bin").write_bytes(otlp(*calls))
+    result = score(run, "--json")
+    gate = json.loads(result.stdout.splitlines()[-1])["gate"]
+    assert [one["scored"] for one in gate["aggregates"]] == [3]
+    assert (result.exit_code, gate["reasons"]) == (0, [])
