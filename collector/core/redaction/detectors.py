@@ -82,13 +82,24 @@ _URL_USER = re.compile(r"(?<=://)(?!\[)[^\s/:@\"'<>]{0,256}:(?!\d{1,5}/)", re.AS
 _NO_URL_PASSWORD = re.compile(r"[\s\"'<>]", re.ASCII)
 _MAX_PASSWORD_CHARACTERS = 256
 
-_BASIC = re.compile(_WORD_START + r"[Bb]asic ([A-Za-z0-9+/]{6,})={0,2}", re.ASCII)
+_AUTHORITY_END = re.compile(r"[\s\"'<>/?#,;\\]", re.ASCII)
+
+_BASIC = re.compile(
+    _WORD_START + r"(?:[Bb]asic|BASIC)(?:\s|%20|\\[nrtf])+([A-Za-z0-9+/]{6,})={0,2}", re.ASCII
+)
 
 _VALUE = r"[^\s\"'\\&,;<>\[\]{}()=]"
 _ASSIGNED = re.compile(
     rf"(?<![=!])=(?:[ \t]|\\t)*(?:\\?[\"'])?((?={_VALUE}*\d|{_VALUE}{{20}}){_VALUE}{{6,}}={{0,2}})"
 )
 """The value of an assignment, if it is longer than a word or has a digit."""
+_QUOTED = re.compile(
+    r"(?<![=!])=(?:[ \t]|\\t)*\\?(?:\"(?P<double>[^\"\\\n]{6,256})\\?\""
+    r"|'(?P<single>[^'\\\n]{6,256})\\?')"
+)
+"""The same in quotes, which may hold blanks and other characters that end a value elsewhere."""
+_LONGER_THAN_A_WORD = re.compile(r"(?!\[(?:token|email|card|phone|hash)[:\]])(?:.*\d|.{20})")
+"""Also refuses what is redacted already."""
 _SECRETS = (
     "secret",
     "token",
@@ -164,17 +175,28 @@ def _tokens(text: str) -> list[Span]:
     ]
     if "://" in text:
         found += _url_credentials(text)
-    if "asic " in text:
+    if "asic" in text or "BASIC" in text:
         found += (match.span() for match in _BASIC.finditer(text) if _is_basic(match[1]))
     if "=" in text:
-        found += (
-            match.span(1)
-            for match in _ASSIGNED.finditer(text)
-            if _is_secret(text[max(0, match.start() - _MAX_NAME_CHARACTERS) : match.start()])
-        )
+        found += _assigned(text)
     if found:
         return _merged(found)
     return found
+
+
+def _assigned(text: str) -> Iterator[Span]:
+    """Values that are assigned to names of secrets."""
+    for match in _ASSIGNED.finditer(text):
+        if _is_secret(_before(text, match)):
+            yield match.span(1)
+    for match in _QUOTED.finditer(text):
+        quote = match.lastgroup or ""
+        if _LONGER_THAN_A_WORD.match(match[quote]) and _is_secret(_before(text, match)):
+            yield match.span(quote)
+
+
+def _before(text: str, match: re.Match[str]) -> str:
+    return text[max(0, match.start() - _MAX_NAME_CHARACTERS) : match.start()]
 
 
 def _url_credentials(text: str) -> Iterator[Span]:
@@ -186,8 +208,15 @@ def _url_credentials(text: str) -> Iterator[Span]:
         start, password = user.span()
         at = text.find("@", password, password + _MAX_PASSWORD_CHARACTERS + 1)
         if start >= stop and at > password and not _NO_URL_PASSWORD.search(text, password, at):
-            stop = at
-            yield start, at
+            stop = _last_at(text, at)
+            yield start, stop
+
+
+def _last_at(text: str, at: int) -> int:
+    """The last `@` before the host: many write a password with an `@` as it is."""
+    limit = at + 1 + _MAX_PASSWORD_CHARACTERS
+    end = _AUTHORITY_END.search(text, at + 1, limit)
+    return text.rfind("@", at, end.start() if end else limit)
 
 
 def _is_basic(encoded: str) -> bool:

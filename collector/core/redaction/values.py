@@ -175,6 +175,9 @@ class Values:
             pair.value.CopyFrom(AnyValue(bool_value=True))
             return
         action = self._keys.of(key)
+        name = self._plain.name(pair.key)
+        if name != pair.key:
+            pair.key = name
         if action == "keep":
             return
         if action is not None:
@@ -182,9 +185,6 @@ class Values:
                 AnyValue(string_value=self._replacement(_content(pair.value), action))
             )
             return
-        name = self._plain.name(pair.key)
-        if name != pair.key:
-            pair.key = name
         if path or not self._is_name(key, pair.value):
             self.value(
                 pair.value,
@@ -247,14 +247,13 @@ class Values:
             key = path_below(path, name)
             action = self._keys.of(key)
             try:
+                written = self._key(name, key, level)
                 if action == "keep":
-                    kept[name] = value
+                    kept[written] = value
                 elif action is not None:
-                    kept[name] = self._replacement(_json_content(value), action)
+                    kept[written] = self._replacement(_json_content(value), action)
                 else:
-                    kept[self._key(name, key, level)] = self._json(
-                        value, key, name in CALL_IDS, level + 1
-                    )
+                    kept[written] = self._json(value, key, name in CALL_IDS, level + 1)
             except DroppedError:
                 continue
         return kept

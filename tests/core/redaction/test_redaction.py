@@ -266,6 +266,19 @@ def test_a_pattern_decides_over_attributes_members_and_members_in_json(
     assert redacted(attributes, ("*.user", action)) == expected
 
 
+@pytest.mark.parametrize("action", ["keep", "mask", "hash"])
+def test_a_secret_in_a_key_is_redacted_also_where_a_pattern_decides_about_the_value(
+    action: str,
+) -> None:
+    key = f"user.{EMAIL}.password"
+    members = {key: "x", EMAIL: {"password": "x"}}
+    sent = {key: "x", "object": members, "json": json.dumps(members)}
+    found = redacted(sent, ("*.password", action))
+    assert EMAIL not in repr(found)
+    assert len(found) == 3
+    assert redacted(found, ("*.password", action)) == found
+
+
 def test_a_text_hashes_alike_as_an_attribute_and_inside_json() -> None:
     found = redacted({"user.id": "4711", "args": '{"user":{"id":"4711"}}'}, ("*user.id", "hash"))
     assert json.loads(found["args"])["user"]["id"] == found["user.id"]
