@@ -23,6 +23,7 @@ from pathgauge.collector.core.otlp import DecodeLimits, Encoding, Signal, Undeco
 from pathgauge.collector.core.otlp.batch import Batch, Consumer, Origin, Transport
 from pathgauge.collector.core.otlp.decode_batch import DecodedBatch, decode_batch
 from pathgauge.collector.receivers.memory_guard import MemoryGuard, NoMemoryError
+from pathgauge.collector.receivers.refused_requests import RefusedRequests, Sender
 
 Code: TypeAlias = Literal[
     "ok",
@@ -37,6 +38,11 @@ Code: TypeAlias = Literal[
     "failed",
 ]
 """How a request was answered. `busy` and `failed` ask the sender to retry; the others are final."""
+
+_LOSING: frozenset[Code] = frozenset(
+    {"partial_success", "unauthenticated", "undecodable", "too_large", "unsupported", "too_slow"}
+)
+"""What is not sent again."""
 
 _log = structlog.get_logger(__name__)
 
@@ -117,19 +123,32 @@ class ExportService:
         self._telemetry = telemetry
         self._limits = limits.records
         self._memory = limits.memory
+        self._refused = RefusedRequests(transport)
         self._max_held_bytes = limits.max_held_bytes
         self._held_bytes = 0
         self._turns: defaultdict[tuple[Encoding, bool], asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def export(self, origin: Origin, body: bytes) -> ExportResult:
-        """Handle one request. Never raises, except for cancellation."""
+    async def export(
+        self, origin: Origin, body: bytes, sender: Callable[[], Sender] | None = None
+    ) -> ExportResult:
+        """Handle one request. `sender` is asked if it is refused. Never raises, except for
+        cancellation.
+        """
         result = await self._within_budget(origin, body)
-        self.count(origin.signal, result.code)
+        self.count(origin.signal, result.code, sender, origin.tenant)
         return result
 
-    def count(self, signal: Signal, code: Code) -> None:
+    def count(
+        self,
+        signal: Signal,
+        code: Code,
+        sender: Callable[[], Sender] | None = None,
+        tenant: str = "",
+    ) -> None:
         """Count a request; for requests that a transport answers without calling `export`."""
         self._telemetry.requests.add(self.transport, signal, code)
+        if sender is not None and code in _LOSING:
+            self._refused.note(sender()._replace(tenant=tenant), signal, code)
 
     async def _within_budget(self, origin: Origin, body: bytes) -> ExportResult:
         # A single request is always allowed, whatever its size.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import grpc
@@ -32,9 +33,10 @@ from pathgauge.collector.receivers.auth.tenants import (
     anonymous,
 )
 from pathgauge.collector.receivers.export import ExportResult, ExportService, ReceiverLimits
-from pathgauge.collector.receivers.grpc_calls import STATUS, Calls, Context, Turns
+from pathgauge.collector.receivers.grpc_calls import STATUS, Calls, Context, Turns, address
 from pathgauge.collector.receivers.grpc_health import Health
 from pathgauge.collector.receivers.http_body import BodyError
+from pathgauge.collector.receivers.refused_requests import Sender
 from pathgauge.collector.receivers.server.connections import HANDSHAKE_TIMEOUT_S
 from pathgauge.collector.receivers.server.listen import listen
 from pathgauge.collector.store.essential import essential_task
@@ -201,7 +203,9 @@ class GrpcReceiver:
             try:
                 tenant = self._authenticate(_credentials(context))
             except RefusedError as refusal:
-                self._service.count(signal, "unauthenticated")
+                self._service.count(
+                    signal, "unauthenticated", partial(_sender, context, context.peer())
+                )
                 await context.abort(_REFUSED[refusal.kind], str(refusal))
             result = await self._export(Origin(tenant, "grpc", signal, "protobuf"), context)
             if result.response is not None:
@@ -217,12 +221,20 @@ class GrpcReceiver:
         return export
 
     async def _export(self, origin: Origin, context: Context) -> ExportResult:
+        sender = partial(_sender, context, context.peer())  # unknown when gRPC has refused it
         try:
             with self._calls.admitted(context):
-                return await self._service.export(origin, await self._calls.message(context))
+                message = await self._calls.message(context)
+                return await self._service.export(origin, message, sender)
         except BodyError as error:
-            self._service.count(origin.signal, error.code)
+            self._service.count(origin.signal, error.code, sender, origin.tenant)
             return ExportResult(error.code, str(error))
+
+
+def _sender(context: Context, peer: str) -> Sender:
+    metadata = context.invocation_metadata() or ()
+    agents = (_text(value) for key, value in metadata if key == "user-agent")
+    return Sender(address(peer), next(agents, ""))
 
 
 def _credentials(context: Context) -> Credentials:

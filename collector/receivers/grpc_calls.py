@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 from weakref import WeakValueDictionary
 
 import grpc
@@ -125,6 +126,12 @@ class Calls:
                 "too_large", f"found no message of at most {self._limits.max_request_bytes:,} bytes"
             )
         return body
+
+
+def address(peer: str) -> str:
+    """The address of a caller, as people write it: gRPC says `ipv6:%5B::1%5D:4317`."""
+    _, _, host = unquote(peer).rpartition(":")[0].partition(":")
+    return host.strip("[]")
 
 
 def _peer(context: Context) -> str:

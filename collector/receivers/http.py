@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 from google.protobuf.json_format import MessageToJson
@@ -30,6 +31,7 @@ from pathgauge.collector.receivers.auth.tenants import (
 )
 from pathgauge.collector.receivers.export import Code, ExportResult, ExportService, ReceiverLimits
 from pathgauge.collector.receivers.http_body import BodyError, BodyReader, Compression
+from pathgauge.collector.receivers.refused_requests import Sender
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Terms
 
@@ -138,34 +140,37 @@ class _Exports:
 
         async def export(request: Request) -> Response:
             encoding = _ENCODINGS.get(_media_type(request))
+            sender = partial(_sender, request)
             try:
                 tenant = self._authenticate(_credentials(request))
             except RefusedError as refusal:
-                self._service.count(signal, "unauthenticated")
+                self._service.count(signal, "unauthenticated", sender)
                 return _deny(refusal, encoding)
             compression = _COMPRESSIONS.get(_content_encoding(request).strip().lower())
             if encoding is None or compression is None:
-                self._service.count(signal, "unsupported")
+                self._service.count(signal, "unsupported", sender, tenant)
                 return _unsupported(request, encoding)
+            origin = Origin(tenant, "http", signal, encoding)
             try:
-                origin = Origin(tenant, "http", signal, encoding)
                 async with self._bodies.read(request.stream(), compression) as body:
-                    return self._answer(encoding, await self._service.export(origin, body))
+                    return self._answer(encoding, await self._service.export(origin, body, sender))
             except BodyError as error:
-                return self._refuse(signal, encoding, error.code, str(error))
+                return self._refuse(origin, error.code, str(error), sender)
             except ClientDisconnect:
-                return self._refuse(signal, encoding, "disconnected", "the body ends early")
+                return self._refuse(origin, "disconnected", "the body ends early", sender)
             except Exception:
                 _log.exception(
                     "request body could not be read; the sender is asked to retry", signal=signal
                 )
-                return self._refuse(signal, encoding, "failed", "internal error, try again")
+                return self._refuse(origin, "failed", "internal error, try again", sender)
 
         return export
 
-    def _refuse(self, signal: Signal, encoding: Encoding, code: Code, message: str) -> Response:
-        self._service.count(signal, code)
-        response = self._answer(encoding, ExportResult(code, message))
+    def _refuse(
+        self, origin: Origin, code: Code, message: str, sender: Callable[[], Sender]
+    ) -> Response:
+        self._service.count(origin.signal, code, sender, origin.tenant)
+        response = self._answer(origin.encoding, ExportResult(code, message))
         response.headers["Connection"] = "close"  # part of the body may still be on its way
         return response
 
@@ -180,6 +185,11 @@ def _encode(message: Message, encoding: Encoding) -> bytes:
     if encoding == "json":
         return MessageToJson(message, indent=None).encode()
     return message.SerializeToString()
+
+
+def _sender(request: Request) -> Sender:
+    peer = request.client.host if request.client is not None else ""
+    return Sender(peer, request.headers.get("user-agent", ""))
 
 
 def _credentials(request: Request) -> Credentials:

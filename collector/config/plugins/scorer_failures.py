@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import structlog
+
+from pathgauge.collector.core.repetitions import Repetitions
 
 _log = structlog.get_logger(__name__)
 
@@ -21,13 +22,6 @@ with every invocation, and each line has a stack.
 """
 MAX_KINDS = 100
 """Kinds of failures that are told apart. A scorer can make up types of exceptions."""
-
-
-@dataclass(slots=True)
-class _Kind:
-    logged_at: float
-    since: int = 0
-    """Failures since the last line."""
 
 
 class ScorerFailures:
@@ -41,22 +35,16 @@ class ScorerFailures:
         """Each line has what is `known` of the process or its part."""
         self._clock = clock
         self._known = known
-        self._kinds: dict[tuple[str, str], _Kind] = {}
+        self._repetitions = Repetitions(LOG_INTERVAL_S, MAX_KINDS)
 
     def __call__(self, metric: str, error: BaseException | None, trace_id: str) -> None:
         """Log a failure, unless one of its kind was logged shortly before. `error` is what the
         scorer has raised; `None`: it has returned what it may not.
         """
-        key = metric, "" if error is None else type(error).__qualname__
-        now = self._clock()
-        kind = self._kinds.get(key)
-        if kind is not None and now < kind.logged_at + LOG_INTERVAL_S:
-            kind.since += 1
+        kind = metric, "" if error is None else type(error).__qualname__
+        failures = self._repetitions.due(kind, self._clock())
+        if not failures:
             return
-        if kind is None and len(self._kinds) >= MAX_KINDS:
-            self._kinds.clear()
-        self._kinds[key] = _Kind(now)
-        failures = 1 if kind is None else kind.since + 1
         known = {**self._known, "metric": metric, "failures": failures, "trace_id": trace_id}
         if error is None:
             _log.error("scorer returned no valid score", **known)

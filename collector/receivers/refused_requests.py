@@ -1,0 +1,63 @@
+"""Logs who sends requests that are refused for good: they are lost, and no metric says whose
+they were.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import structlog
+
+from pathgauge.collector.core.otlp import Signal
+from pathgauge.collector.core.repetitions import Repetitions
+
+_log = structlog.get_logger(__name__)
+
+LOG_INTERVAL_S = 60.0
+"""Minimum time between two lines about an address and an answer."""
+MAX_KINDS = 20
+"""Addresses and answers in that time. More may be an attack, which must not fill the log."""
+_MAX_AGENT_CHARS = 100
+
+
+class Sender(NamedTuple):
+    """What is known of who sent a request. It may be a proxy."""
+
+    peer: str
+    """The address, without the port."""
+    user_agent: str = ""
+    tenant: str = ""
+    """Empty if there is only one, or it is unknown."""
+
+
+class RefusedRequests:
+    """For one thread."""
+
+    def __init__(self, transport: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._repetitions = Repetitions(LOG_INTERVAL_S, MAX_KINDS)
+
+    def note(self, sender: Sender, signal: Signal, code: str) -> None:
+        """Log the sender, unless there was a line about it shortly before. `code` is the answer."""
+        requests = self._repetitions.due((sender.peer, code), self._clock())
+        if not requests:
+            return
+        known = {"user_agent": _shown(sender.user_agent), "tenant": sender.tenant}
+        what = "records" if code == "partial_success" else "export request"
+        _log.warning(
+            f"{what} refused, senders do not retry this",
+            code=code,
+            requests=requests,
+            transport=self._transport,
+            signal=signal,
+            peer=sender.peer,
+            **{name: value for name, value in known.items() if value},
+        )
+
+
+def _shown(text: str) -> str:
+    """Short and printable: a sender can write anything."""
+    return "".join(char if char.isprintable() else "?" for char in text[:_MAX_AGENT_CHARS])
