@@ -20,7 +20,12 @@ from starlette.requests import Request
 
 from pathgauge.collector.api.attribute_docstrings import describe_properties
 from pathgauge.collector.api.problems import OTHER_TENANT, ProblemError, checked
-from pathgauge.collector.api.wanted_values import WantedCategory, WantedVerdict
+from pathgauge.collector.api.wanted_values import (
+    WantedCategory,
+    WantedFlag,
+    WantedReason,
+    WantedVerdict,
+)
 from pathgauge.collector.core.documents.quantities import parse_duration
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.queries.results import DEFAULT_LIMIT, MAX_LIMIT
@@ -126,9 +131,9 @@ class EventQuery(ClusterQuery):
     verdict: WantedVerdict | None = None
     version: Name = None
     """The version of the agent."""
-    reason: Name = None
+    reason: WantedReason | None = None
     """Why a criterion has no value, or why there is no reference."""
-    flag: Name = None
+    flag: WantedFlag | None = None
     """A defect of the telemetry."""
     trace_id: HexId = None
 

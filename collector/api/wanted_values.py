@@ -1,10 +1,10 @@
-"""Verdicts and categories that are asked for. Those of a later version of pathgauge may be, too, if
-a stored result has them: see `stored_values`.
+"""Verdicts, categories, reasons and flags that are asked for. Those of a later version of pathgauge
+may be, too, if a stored result has them, and reasons that a plug-in made up: see `stored_values`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 from pydantic import Field, WithJsonSchema
 
@@ -12,32 +12,41 @@ from pathgauge.collector.api.problems import ProblemError
 from pathgauge.collector.core.documents import did_you_mean
 from pathgauge.collector.core.evaluations.evaluator import VERDICTS
 from pathgauge.collector.core.evidence.categories import CATEGORIES
+from pathgauge.collector.core.references import UNMATCHED
 from pathgauge.collector.store.queries import results
 from pathgauge.collector.store.queries.filter import Filter
 from pathgauge.collector.store.sql import Connection
 from pathgauge.scorers.matching.wording import short
+from pathgauge.scorers.types import Flag, Reason
 
-WantedVerdict = Annotated[
-    str,
-    Field(max_length=256),
-    WithJsonSchema({"type": "string", "enum": list(VERDICTS)}),
-]
-WantedCategory = Annotated[
-    str,
-    Field(max_length=256),
-    WithJsonSchema({"type": "string", "enum": list(CATEGORIES)}),
-]
+_MAX_CHARS = Field(max_length=256)
+_REASONS: tuple[str, ...] = (*get_args(Reason), *UNMATCHED)
+_FLAGS: tuple[str, ...] = get_args(Flag)
+
+
+def _schema(known: tuple[str, ...]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": list(dict.fromkeys(known))})
+
+
+WantedVerdict = Annotated[str, _MAX_CHARS, _schema(VERDICTS)]
+WantedCategory = Annotated[str, _MAX_CHARS, _schema(CATEGORIES)]
+WantedReason = Annotated[str, _MAX_CHARS, _schema(_REASONS)]
+WantedFlag = Annotated[str, _MAX_CHARS, _schema(_FLAGS)]
 """`check_values` accepts more than the schema names."""
 
 
 def check_values(connection: Connection | None, wanted: Filter) -> None:
-    """Refuse a verdict or a category that is misspelt, but not one of a later version that stored
-    results have. Raises `ProblemError`. `connection` is `None` if nothing is stored.
+    """Refuse what is misspelt, but not what is unknown and stored results have. Raises
+    `ProblemError`. `connection` is `None` if nothing is stored.
     """
     with_verdict = Filter(tenant=wanted.tenant, verdict=wanted.verdict, criterion=wanted.criterion)
     _check(connection, "verdict", wanted.verdict, VERDICTS, with_verdict)
     with_category = Filter(tenant=wanted.tenant, category=wanted.category)
     _check(connection, "category", wanted.category, CATEGORIES, with_category)
+    with_reason = Filter(tenant=wanted.tenant, reason=wanted.reason)
+    _check(connection, "reason", wanted.reason, _REASONS, with_reason)
+    with_flag = Filter(tenant=wanted.tenant, flag=wanted.flag)
+    _check(connection, "flag", wanted.flag, _FLAGS, with_flag)
 
 
 def _check(

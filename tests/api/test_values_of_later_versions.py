@@ -28,6 +28,7 @@ from pathgauge.collector.store.queries.runs import Runs, last_runs
 from pathgauge.collector.store.queries.stored_result import Row, read
 from pathgauge.collector.store.schema import checksum
 from pathgauge.collector.store.sqlite.files import DATABASE
+from pathgauge.scorers.types import Score
 from support.api_client import client, get, sources
 from support.evaluated import WALL, commit, evaluation, opened
 from support.serving import serving
@@ -139,6 +140,31 @@ def test_a_verdict_that_is_misspelt_or_of_another_tenant_is_refused(
         assert api.get(f"{PREFIX}/results?verdict={LATER}&tenant=south").status_code == 422
 
 
+def test_a_reason_or_flag_that_is_misspelt_is_refused_and_one_that_is_stored_is_found(
+    tmp_path: Path,
+) -> None:
+    odd = evaluation("odd")
+    made_up = replace(odd.results[0], score=Score(None, LATER), verdict="not_evaluated")
+    flagged = replace(odd.invocation, flags=frozenset({LATER}))
+    with opened(tmp_path / "data") as store:
+        commit(store, [replace(odd, results=(made_up,), invocation=flagged)], WALL)
+    api = client(sources(tmp_path / "data"))
+    for name, known, wrong in (
+        ("reason", "judge_timeout", "judge_timeuot"),
+        ("reason", "unknown_scenario", "unknown_scenari"),
+        ("flag", "missing_root", "mising_root"),
+    ):
+        assert len(get(api, f"/results?{name}={LATER}")["results"]) == 1
+        assert get(api, f"/results?{name}={known}")["results"] == []
+        for asked in (api, client(sources(None))):
+            refused = asked.get(f"{PREFIX}/results?{name}={wrong}")
+            assert refused.status_code == 422
+            detail = refused.json()["detail"]
+            assert detail.startswith(f"{name}: found '{wrong}', expected one of ")
+            assert detail.endswith(f"; did you mean '{known}'?")
+        assert api.get(f"{PREFIX}/events?{name}={wrong}").status_code == 422
+
+
 def test_pages_show_them(folder: Path) -> None:
     pages = site(sources(folder))
     assert "lost goal" in pages.get("/results").text
@@ -162,9 +188,14 @@ def test_commands_show_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for one in of_a_later_version():
         shown = run("show", one.invocation.trace_id)
         assert shown.exit_code == 0, shown.exception
-    misspelt = run("--category", "wrong_argumnet")
-    assert misspelt.exit_code == 2
-    assert "did you mean 'wrong_argument'?" in misspelt.stderr
+    for option, misspelt, meant in (
+        ("--category", "wrong_argumnet", "wrong_argument"),
+        ("--reason", "no_refernce", "no_reference"),
+        ("--flag", "truncatd", "truncated"),
+    ):
+        refused = run(option, misspelt)
+        assert refused.exit_code == 2
+        assert f"did you mean '{meant}'?" in refused.stderr
 
 
 async def test_assistants_are_told_them(folder: Path) -> None:
