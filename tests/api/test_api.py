@@ -12,6 +12,7 @@ from pathgauge.collector.api.authorization import COOKIE, LOOPBACK, Authorizatio
 from pathgauge.collector.api.endpoints import ENDPOINTS, PREFIX
 from pathgauge.collector.core.drift.drift import SeriesKey
 from pathgauge.collector.core.evaluations.windows import Window
+from pathgauge.collector.service.canary import TENANT
 from pathgauge.collector.sinks.prometheus.current_scores import CurrentScore
 from pathgauge.collector.sinks.prometheus.drift.recording import explained
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
@@ -141,6 +142,21 @@ def test_failures_are_grouped(api: TestClient) -> None:
     [cluster] = found["clusters"]
     assert (cluster["signature"], cluster["failures"]) == ("find_order.order differs", 1)
     assert (found["failures"], found["complete"]) == (1, True)
+
+
+def test_canaries_are_no_results_of_agents_unless_they_are_asked_for(tmp_path: Path) -> None:
+    with opened(tmp_path / "data") as store:
+        commit(store, [evaluation("of the agent"), evaluation("sent", tenant=TENANT)], WALL)
+    api = client(sources(tmp_path / "data"))
+
+    def listed(wanted: str = "") -> list[str]:
+        return [one["tenant"] for one in get(api, f"/results{wanted}")["results"]]
+
+    assert (listed(), listed("?tenant=(canary)")) == ([""], [TENANT])
+    assert listed(f"?trace_id={evaluation('sent').invocation.trace_id}") == [TENANT]
+    assert [one["failures"] for one in get(api, "/clusters")["clusters"]] == [1]
+    [canaries] = get(api, "/clusters?tenant=(canary)")["clusters"]
+    assert canaries["tenant"] == TENANT
 
 
 def test_unknown_scenarios_are_listed_by_number() -> None:

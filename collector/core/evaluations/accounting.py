@@ -12,6 +12,8 @@ from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Unreadable
 from pathgauge.collector.core.reading_budget import TooSlowError
 
+CANARY_TENANT = "(canary)"
+"""The tenant of the traces that the collector sends to itself. No configured one has this name."""
 SYNTHETIC = "synthetic"
 """The dialect of an invocation that is no agent's, and the reason why it is skipped."""
 

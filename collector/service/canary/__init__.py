@@ -2,7 +2,8 @@
 until the trace is scored.
 """
 
-from pathgauge.collector.service.canary.canary import MAX_DELAY_S, TENANT, Canary, WithoutCanary
+from pathgauge.collector.core.evaluations.accounting import CANARY_TENANT as TENANT
+from pathgauge.collector.service.canary.canary import MAX_DELAY_S, Canary, WithoutCanary
 from pathgauge.collector.service.canary.send import AGENT, Send, export_request, over_socket, within
 
 __all__ = [

@@ -20,6 +20,7 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from pathgauge.collector.core.evaluations.accounting import CANARY_TENANT
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.pipeline_events import Judged
@@ -28,9 +29,6 @@ from pathgauge.collector.receivers.auth.tenants import Authenticate, Credentials
 from pathgauge.collector.receivers.auth.tokens import bearer
 from pathgauge.collector.service.canary.send import Send, export_request
 from pathgauge.collector.sinks.prometheus.live_metrics import Live
-
-TENANT = "(canary)"
-"""No configured tenant can have this name."""
 
 MAX_DELAY_S = 60.0
 """A canary is lost when its score takes longer than this, plus the quiet period `settle`."""
@@ -84,7 +82,7 @@ class Canary(Collector):
             if token is not None and hmac.compare_digest(
                 token.encode("utf-8", "surrogateescape"), self.token.encode()
             ):
-                return TENANT
+                return CANARY_TENANT
             return others(credentials)
 
         return authenticate
@@ -139,7 +137,7 @@ class Canary(Collector):
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Record that a canary has its score; called in the thread of the sinks."""
         tenant, trace_id, _ = evaluation.key
-        if tenant != TENANT:
+        if tenant != CANARY_TENANT:
             return
         scored = self._waiting.pop(trace_id, None)
         if scored is not None:
@@ -183,7 +181,7 @@ class WithoutCanary:
 
     def publish(self, evaluation: Evaluation, now: float) -> None:
         """Pass on, except for canaries."""
-        if evaluation.key[0] != TENANT:
+        if evaluation.key[0] != CANARY_TENANT:
             self._sink.publish(evaluation, now)
 
     def publish_judged(self, judged: Judged, now: float) -> None:
@@ -192,12 +190,12 @@ class WithoutCanary:
 
     def publish_conversation(self, result: ConversationResult, now: float) -> None:
         """Pass on, except for canaries."""
-        if result.tenant != TENANT:
+        if result.tenant != CANARY_TENANT:
             self._sink.publish_conversation(result, now)
 
     def withdraw(self, key: EvaluationKey) -> None:
         """Pass on, except for canaries."""
-        if key[0] != TENANT:
+        if key[0] != CANARY_TENANT:
             self._sink.withdraw(key)
 
     def close(self) -> None:

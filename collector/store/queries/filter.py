@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from pathgauge.collector.core.evaluations.accounting import CANARY_TENANT
 from pathgauge.collector.core.evaluations.label_values import (
     MAX_NAME_BYTES,
     MAX_SCENARIO_BYTES,
@@ -19,6 +20,7 @@ class Filter:
     """Which results are wanted; `None` accepts all."""
 
     tenant: str | None = None
+    """`None` leaves out canaries, which are no results of agents, unless the trace is named."""
     agent: str | None = None
     """A name, as those of scenarios and versions, or the label that metrics have for it."""
     scenario: str | None = None
@@ -46,7 +48,7 @@ def may_match(row: Row, wanted: Filter) -> bool:
     return (
         bool(row.verdict)
         and not row.withdrawn
-        and wanted.tenant in (None, row.tenant)
+        and _is_of(row.tenant, wanted)
         and is_named(row.agent, wanted.agent, MAX_NAME_BYTES)
         and is_named(row.scenario, wanted.scenario, MAX_SCENARIO_BYTES)
         and wanted.category in (None, row.category)
@@ -55,6 +57,12 @@ def may_match(row: Row, wanted: Filter) -> bool:
         and (wanted.until is None or row.at < wanted.until)
         and (wanted.since is None or row.at >= wanted.since)
     )
+
+
+def _is_of(tenant: str, wanted: Filter) -> bool:
+    if wanted.tenant is not None:
+        return tenant == wanted.tenant
+    return tenant != CANARY_TENANT or wanted.trace_id is not None
 
 
 def is_named(name: str | None, wanted: str | None, max_bytes: int) -> bool:
