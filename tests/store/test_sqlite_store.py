@@ -249,6 +249,22 @@ def test_only_this_user_can_read_the_files(live: Live, tmp_path: Path) -> None:
     }
 
 
+def test_a_backup_that_others_could_read_is_closed_to_them(live: Live, tmp_path: Path) -> None:
+    live().store.close()
+    folder = tmp_path / "data"
+    backup = (folder / files.DATABASE).read_bytes()
+    rmtree(folder)
+    folder.mkdir()
+    for name in (files.DATABASE, f"{files.DATABASE}.damaged-1"):
+        (folder / name).write_bytes(backup)
+        (folder / name).chmod(0o644)
+    live()
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in folder.glob("pathgauge.db*")}
+    assert modes == {
+        f"{files.DATABASE}{suffix}": "0o600" for suffix in ("", "-wal", "-shm", ".damaged-1")
+    }
+
+
 @pytest.mark.parametrize(
     "column",
     ["body = x'00'", "tenant = 'other'", "traces = x''", "at = 0", "form = 'grpc logs protobuf'"],

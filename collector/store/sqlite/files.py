@@ -64,12 +64,13 @@ class Connection(sqlite3.Connection):
 
 
 def lock(folder: Path) -> int:
-    """Create the folder, accessible only for this user, and lock it; returns the descriptor that
-    holds the lock. On a full disk, the reserve makes room to open the store. Raises `StoreError`.
+    """Create the folder, lock it, and make it and the database accessible only for this user;
+    returns the descriptor that holds the lock. On a full disk, the reserve makes room to open the
+    store. Raises `StoreError`.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make_private(folder)
+        _make_private(folder, 0o700, "the folder of the store")
         _check_owner(folder)
         held = open_private(folder / "lock")
     except StoreError:
@@ -85,6 +86,8 @@ def lock(folder: Path) -> int:
         raise StoreInUseError(
             f"found {folder} in use, expected a separate folder for every collector"
         ) from error
+    for path in folder.glob(f"{DATABASE}*"):  # a backup has the mode that its copy was given
+        _make_private(path, 0o600, "a file of the store")
     if free_bytes(folder) < OPENING_BYTES and give_up_reserve(folder):
         _log.warning("the disk is full: the reserve of the store is used", folder=str(folder))
     return held
@@ -245,16 +248,16 @@ def _may(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _make_private(folder: Path) -> None:
-    mode = folder.stat().st_mode & 0o777
+def _make_private(path: Path, private: int, what: str) -> None:
+    mode = path.stat().st_mode & 0o777
     if not mode & 0o077:
         return
     try:
-        folder.chmod(0o700)
+        path.chmod(private)
     except OSError as error:
         _log.warning(
-            "other users can read the folder of the store",
-            folder=str(folder),
+            f"other users can read {what}",
+            **{"folder" if path.is_dir() else "file": str(path)},
             mode=f"{mode:o}",
             error=error.strerror,
         )
