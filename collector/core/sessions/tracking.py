@@ -7,7 +7,9 @@ forwarded again.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -33,6 +35,9 @@ from pathgauge.collector.core.sessions.sessions import Ended, Sessions
 from pathgauge.collector.core.sessions.stored_session import SessionChanges, StoredSession
 from pathgauge.collector.core.traces import TraceKey
 
+_MAX_OUTSIDE = 20_000
+"""Invocations without a conversation that are remembered. A restart forgets them."""
+
 
 class SessionTracking:
     """The sessions of one pipeline."""
@@ -54,6 +59,10 @@ class SessionTracking:
         self._telemetry = telemetry
         self._untracked = untracked
         self._forwarding = SessionForwarding(partition)
+        self._outside: OrderedDict[EvaluationKey, None] = OrderedDict()
+        """Invocations that are in no session, because nothing names their conversation. Late spans
+        may do that.
+        """
         self._processed_rows: list[int] = []
         self._now = 0.0
 
@@ -103,6 +112,8 @@ class SessionTracking:
     def discard(self, traces: Set[TraceKey]) -> None:
         """Forget the sessions with turns in purged traces."""
         self.sessions.discard(traces)
+        for key in [key for key in self._outside if key[:2] in traces]:
+            del self._outside[key]
 
     @property
     def has_changes(self) -> bool:
@@ -128,6 +139,7 @@ class SessionTracking:
         if isinstance(event, Evaluation):
             yield from self._place(event)
         elif isinstance(event, Withdrawn):
+            self._outside.pop(event.key, None)
             self._forwarding.withdraw(event.key, self._scoring.of_sessions)
             yield from self._left(self.sessions.withdraw(event.key, self._now))
         elif isinstance(event, Judged) and event.evaluation.session is None:
@@ -141,7 +153,25 @@ class SessionTracking:
             return
         scores = _scores(evaluation)
         turn = KeptTurn(invocation, evaluation.revision, self._now, scores)
-        if not self._forwarding.forward(turn, conversation_of(invocation)):
+        if self._joins(turn):
+            # A revision of a turn that no session has is taken for one of a forgotten session.
+            yield from self._forward_or_add(replace(turn, revision=0))
+        yield from self._forward_or_add(turn)
+
+    def _joins(self, turn: KeptTurn) -> bool:
+        """Whether late spans have brought the conversation of an invocation that had none."""
+        if conversation_of(turn.invocation) is not None:
+            was_outside = turn.key in self._outside
+            self._outside.pop(turn.key, None)
+            return was_outside
+        if not turn.revision:
+            self._outside[turn.key] = None
+            if len(self._outside) > _MAX_OUTSIDE:
+                self._outside.popitem(last=False)
+        return False
+
+    def _forward_or_add(self, turn: KeptTurn) -> Iterator[PipelineEvent]:
+        if not self._forwarding.forward(turn, conversation_of(turn.invocation)):
             yield from self._add(turn, self._now)
         elif turn.revision:
             yield from self._left(self.sessions.withdraw(turn.key, self._now))

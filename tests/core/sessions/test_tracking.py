@@ -112,3 +112,31 @@ def test_a_session_whose_scenario_has_no_criteria_for_sessions_has_no_result() -
     ended = [one for one in core.expire(1_000.0) if isinstance(one, Evaluation)]
     assert [one.invocation.scenario_id for one in ended] == ["other"]
     assert telemetry.sessions_ended.total() == 2
+
+
+def test_a_turn_is_forwarded_when_late_spans_bring_its_conversation() -> None:
+    core, _ = pipeline(partition=Partition(0, 2))
+    other, telemetry = pipeline(partition=Partition(1, 2))
+    fed(core, [agent("a", None, parent="root", start=10.0, end=15.0)], 10.0)
+    named = {"gen_ai.conversation.id": conversation_of(1)}
+    fed(core, [span("root", "POST /chat", named, start=9.0, end=60.0)], 20.0)
+    for one in core.changes().forwarded:
+        other.feed_turn(one, 20.0)
+    [ended] = [one for one in other.expire(1_000.0) if isinstance(one, Evaluation)]
+    assert ended.session is not None
+    assert [member[1] for member in ended.session.members] == [span_id("a")]
+    assert telemetry.session_turns_dropped.total() == 0
+
+
+def test_a_turn_whose_conversation_arrives_with_late_spans_is_part_of_its_session() -> None:
+    core, telemetry = pipeline()
+    fed(core, [agent("first", "c", trace="first")], 0.0)
+    fed(core, [agent("a", None, parent="root", start=10.0, end=15.0)], 10.0)
+    root = span("root", "POST /chat", {"gen_ai.conversation.id": "c"}, start=9.0, end=60.0)
+    [revised] = fed(core, [root], 20.0)
+    assert isinstance(revised, Evaluation)
+    assert (revised.revision, revised.invocation.conversation_id) == (1, "c")
+    [ended] = [one for one in core.expire(1_000.0) if isinstance(one, Evaluation)]
+    assert ended.session is not None
+    assert len(ended.session.members) == 2
+    assert telemetry.session_turns_dropped.total() == 0
