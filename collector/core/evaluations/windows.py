@@ -13,7 +13,7 @@ Rules:
 4. A withdrawn evaluation leaves all windows. Scores that it pushed out do not return.
 5. A window without a score younger than `stale_after_s` is not reported, because its mean no longer
    describes the present.
-6. Time never runs backwards: an earlier `now` is treated as the latest one seen.
+6. Time never runs backwards: an earlier `now` is treated as the latest one seen, until `set_back`.
 7. Each version of an agent has windows of its own as well, with the same rules. Otherwise the
    scores of a version with little traffic would be lost among those of the others.
 
@@ -245,6 +245,15 @@ class Windows:
             if self._now - recorded.since <= self._max_age_s:
                 break
             self.withdraw(key)
+
+    def set_back(self, now: float) -> None:
+        """The clock was ahead. What was recorded after `now` counts as recorded now: otherwise it
+        would not become stale before that time has come.
+        """
+        self._now = min(self._now, now)
+        for recorded in self._recorded.values():
+            recorded.since = min(recorded.since, now)
+        self.changed.add_all()
 
     def _window(
         self, window: _WindowKey, scores: dict[EvaluationKey, float], last: float

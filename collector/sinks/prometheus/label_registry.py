@@ -111,6 +111,15 @@ class LabelRegistry:
         """
         self._add_again(use._replace(seen=min(use.seen, now)) for use in uses)
 
+    def set_back(self, now: float) -> None:
+        """The clock was ahead: what was seen after `now` was seen now. Otherwise no name would be
+        idle before that time has come.
+        """
+        uses = [use for tenant in self._tenants.values() for use in tenant.uses()]
+        self._start_empty()
+        self.restore(uses, now)
+        self._next_sweep = -math.inf
+
     def sweep(self, now: float) -> bool | None:
         """Forget idle names, once in `SWEEP_S`; `None` if it is not yet time. Returns whether any
         were forgotten since the last time: then the caller drops the series of labels that are not

@@ -77,6 +77,13 @@ class LastSeen:
             times[AgentVersion(agent, version, *tenant)] = stored.numbers[0]
         return times
 
+    def set_back(self, now: float) -> None:
+        """The clock was ahead: later times count as `now`."""
+        for family in (self._labels, self._versions, self._scores):
+            for stored in family:
+                if stored.numbers and stored.numbers[0] > now:
+                    stored.put(now, *stored.numbers[1:])
+
     def keep(self, live: Collection[Labels], series: Iterable[Series]) -> None:
         """Forget all other labels and their versions, and the last scores of all other series."""
         self._labels.keep({self._label_values(labels) for labels in live})

@@ -92,12 +92,23 @@ class LiveSeries:
         """Continue with what the store restored. Times after `now` count as `now`. A tenant that
         was removed has no series: nothing may be expected of it.
         """
+        self._last_seen.set_back(now)
         uses = [use for use in self._last_seen if self._is_configured(use.labels.tenant)]
         self.labels.restore(uses, now)
         without_score = dict.fromkeys((labels.series for labels in self.labels), None)
         last = self._last_seen.last_scores().items()
         with_score = {one: time for one, time in last if self._is_configured(one.tenant)}
         self.last_scores = without_score | with_score
+        self._drop_unused()
+
+    def set_back(self, now: float) -> None:
+        """The clock was ahead: later times count as `now`."""
+        self.labels.set_back(now)
+        self._last_seen.set_back(now)
+        self.last_scores = {
+            series: None if time is None else min(time, now)
+            for series, time in self.last_scores.items()
+        }
         self._drop_unused()
 
     def first_seen(self) -> dict[AgentVersion, float]:

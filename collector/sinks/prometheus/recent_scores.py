@@ -61,6 +61,11 @@ class RecentScores:
         for windows in self._both:
             windows.advance(now)
 
+    def set_back(self, now: float) -> None:
+        """The clock was ahead: later times count as `now`."""
+        for windows in self._both:
+            windows.set_back(now)
+
     def of(self, series: Series) -> list[Window]:
         """The windows of one series that are not stale, without those of single versions."""
         return [*self.windows.of(series), *self.judged.of(series)]

@@ -8,6 +8,7 @@ their owner has stored and committed them, otherwise at once. `docs/metrics.md` 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -56,6 +57,10 @@ from pathgauge.collector.sinks.prometheus.scrape_gauges import Queue
 from pathgauge.collector.sinks.prometheus.traffic.recording import NAME as TRAFFIC, TrafficRecording
 from pathgauge.collector.sinks.prometheus.window_restore import WindowRestore
 
+MAX_AHEAD_S = 3600.0
+"""A clock that goes back by more was wrong before."""
+CLOCK_CHECK_S = 60.0
+"""Scorers on other machines may have a wrong clock all the time."""
 DRIFTS_OF_STEP = 100
 """Streams of scores that a scrape looks at before publications go on."""
 
@@ -125,6 +130,7 @@ class PrometheusSink:
         self._metrics.add_telemetry(telemetry)
         self._criteria = ActiveCriteria(evaluator, references)
         self._expected: Mapping[str, Expected] = {}
+        self._latest = self._checked_at = -math.inf
         self._reloaded, self._reload_time = process_metrics(self.registry, traces_open)
         self.registry.register(self)
         self.configure(evaluator, references, drift=drift)
@@ -147,6 +153,7 @@ class PrometheusSink:
         are kept.
         """
         with self._lock:
+            self._latest = max(self._latest, self._clock())
             before = self._criteria
             now_active = self._criteria = ActiveCriteria(evaluator, references)
             self._expected = expected_scenarios(
@@ -240,6 +247,7 @@ class PrometheusSink:
             result.tenant,
         )
         with self._lock:
+            self._latest = max(self._latest, now)
             labels = self._series.admit(names, len(result.scores), now)
             self._evaluation_metrics.count_conversation(result, labels)
 
@@ -250,6 +258,8 @@ class PrometheusSink:
 
     def pending(self) -> list[Row]:
         """All changes of counts that are not committed, for the store."""
+        with self._lock:
+            self._follow_clock()
         return [
             *self._metrics.pending(),
             *self._drift.pending(),
@@ -379,6 +389,7 @@ class PrometheusSink:
         return states
 
     def _place(self, evaluation: Evaluation, now: float) -> Place:
+        self._latest = max(self._latest, now)
         of_session = evaluation.session is not None
         evaluator = self._criteria.evaluator
         criteria = evaluator.criteria_for(evaluation.match, session=of_session)
@@ -390,6 +401,24 @@ class PrometheusSink:
         self._drift.record(active, place.series, place.version, now)
         if evaluation.scored:
             self._series.scored(place, now)
+
+    def _follow_clock(self) -> None:
+        """When the clock was ahead, and was set back, times after the present count as the present.
+        Otherwise nothing would be stale, idle or silent before that time has come.
+        """
+        now = self._clock()
+        if abs(now - self._checked_at) < CLOCK_CHECK_S:
+            return
+        self._checked_at = now
+        if self._latest <= now + MAX_AHEAD_S:
+            return
+        self._latest = now
+        self._scores.set_back(now)
+        self._series.set_back(now)
+        self._expected = {
+            scenario: one._replace(since=min(one.since, now))
+            for scenario, one in self._expected.items()
+        }
 
     def _start_expected_series(self) -> None:
         """Drop the series of replaced judges; start those of all active criteria at 0."""

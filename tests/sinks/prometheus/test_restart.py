@@ -18,7 +18,12 @@ from pathgauge.collector.sinks.prometheus.label_registry import SWEEP_S
 from pathgauge.scorers.trajectories.adk import ToolTrajectoryF1
 from pathgauge.scorers.types import Flag, Reference, ReferenceTurn
 from support.durable_harness import DAY_S, DurableHarness
-from support.sink_harness import ANSWER, NOW, Rating, Seconds, Waste
+from support.sink_harness import ANSWER, NOW, Rating, Seconds, Waste, with_turns
+
+LAST, FIRST_SEEN = (
+    "pathgauge_last_evaluation_timestamp_seconds",
+    "pathgauge_agent_version_first_seen_timestamp_seconds",
+)
 
 
 def busy(seed: int, **options: Any) -> DurableHarness:
@@ -250,6 +255,27 @@ def test_stored_times_in_the_future_do_no_harm() -> None:
     after.commit()
     assert after.series("pathgauge_score_window_mean") == {("new", "refund", "answer"): 1.0}
     assert set(after.series("pathgauge_score_count")) == {("new", "refund", "answer", "")}
+
+
+def test_a_clock_that_was_ahead_and_is_set_back_keeps_nothing_from_growing_old() -> None:
+    references = with_turns(Reference("refund", (), expected_interval=60.0))
+    limits = LabelLimits(idle_s=3600)
+    harness = DurableHarness(limits=limits, references=references)
+    harness.now += 400 * DAY_S
+    harness.publish(0.0, agent="old")
+    harness.commit()
+    harness.now = NOW
+    restarted = harness.restarted(references=references)
+    for one in (harness, restarted):
+        one.commit()
+        assert one.series(LAST) == {("old", "refund"): NOW}
+        assert one.series(FIRST_SEEN) == {}
+        one.now += 3700
+        assert one.series("pathgauge_score_window_mean") == {}
+        one.publish(1.0, agent="new", agent_version="1")
+        one.commit()
+        assert set(one.series("pathgauge_score_count")) == {("new", "refund", "answer", "1")}
+        assert one.series(FIRST_SEEN) == {("new", "1"): NOW + 3700}
 
 
 def test_windows_of_unknown_names_are_not_restored() -> None:
