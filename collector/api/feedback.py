@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -61,9 +61,13 @@ def given(sources: Sources, tenant: str | None, query: FeedbackQuery) -> GivenAn
     """The answers about a run, a trace or a conversation."""
     if sources.reading is None:
         return GivenAnswers(answers=[])
-    subject = Subject(query.trace_id or "", query.span_id or "", query.conversation_id or "")
+    wanted = query.tenant if tenant is None else tenant
+    conversations: Collection[str] = ()
+    if query.conversation_id:
+        conversations = sources.conversation_ids(query.conversation_id, wanted)
+    subject = Subject(query.trace_id or "", query.span_id or "", tuple(conversations))
     with sources.reading() as connection:
-        found = rows.about(connection, subject, query.tenant if tenant is None else tenant)
+        found = rows.about(connection, subject, wanted)
     return GivenAnswers(answers=[given_answer(one, sources.verdict_rules) for one in found])
 
 

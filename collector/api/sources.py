@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,10 @@ class Sources:
     are empty then, and the telemetry is that of this process.
     """
 
+    conversation_ids: Callable[[str, str | None], Collection[str]] = lambda name, tenant: (name,)
+    """The ids under which a conversation of a tenant (`None`: of any) may be stored: that by which
+    people know it, and what redaction makes of that.
+    """
     verdict_rules: VerdictRules = field(default_factory=VerdictRules)
     """What the answers of people mean."""
     session_bounds: SessionBounds = field(default_factory=SessionBounds)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -61,6 +61,25 @@ def build_intake(
         return engine.record_feedback(clean)
 
     return FeedbackIntake(record, tenants_of(config), telemetry.feedback_requests.add)
+
+
+def conversation_ids(config: Config) -> Callable[[str, str | None], Collection[str]]:
+    """Finds the ids under which a conversation may be stored: people ask by the id that they know,
+    programs also by the one that an answer has.
+    """
+    redactor = build_redactor(config)
+    tenants = tenants_of(config)
+
+    def find(name: str, tenant: str | None) -> Collection[str]:
+        found = {name: None}
+        if redactor is not None:
+            for one in sorted(tenants) if tenant is None else [tenant]:
+                with suppress(ProblemError):
+                    asked = redacted(redactor, Answer(one, "", conversation_id=name))
+                    found[asked.conversation_id] = None
+        return found
+
+    return find
 
 
 def tenants_of(config: Config) -> frozenset[str]:

@@ -9,6 +9,7 @@ from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.feedback import Feedback
 from pathgauge.collector.service.engine import Engine
+from pathgauge.collector.service.feedback import conversation_ids
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenario
 from pathgauge.collector.store.queries.reading import Reading
 
@@ -56,6 +57,7 @@ def sources_of(
         telemetry=telemetry,
         is_standby=lambda: bool(engine.inactive()),
         is_busy=lambda: engine.usage().queued_bytes > 0,
+        conversation_ids=conversation_ids(config),
         verdict_rules=feedback.rules(),
         session_bounds=config.sessions.bounds(),
         feedback_window=feedback.window,

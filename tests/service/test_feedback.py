@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -162,6 +163,16 @@ def test_an_answer_finds_the_session_whose_id_is_hashed_with_a_random_salt(tmp_p
         body = json.dumps({"conversation_id": "ann@example.org", **said}).encode()
         assert running.post_page("/api/v1/feedback", body)[0] == 201
         assert until(lambda: agreed(running)[1] == {"paired": 1}), agreed(running)
+        [found] = about_conversation(running, "ann@example.org")
+        assert "ann" not in found["conversation_id"]
+        assert about_conversation(running, found["conversation_id"]) == [found]
+        assert about_conversation(running, "bob@example.org") == []
+
+
+def about_conversation(collector: Collector, name: str) -> list[dict[str, Any]]:
+    _, text = collector.get(f"/api/v1/feedback?{urlencode({'conversation_id': name})}")
+    found: list[dict[str, Any]] = json.loads(text)["answers"]
+    return found
 
 
 def agreed(collector: Collector) -> tuple[list[int], dict[str, int]]:

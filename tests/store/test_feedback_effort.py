@@ -74,7 +74,7 @@ def test_an_answer_is_stored_and_found_by_an_index(tmp_path: Path, others: str) 
 
     def work(connection: sqlite3.Connection) -> None:
         assert record(connection, [made(0), made(-1)], 10.0) == ["repeated", "created"]
-        assert len(about(connection, Subject(conversation_id="talk 0"), "")) <= 1
+        assert len(about(connection, Subject(conversation_ids=("talk 0", "talk zero")), "")) <= 1
         assert len(about(connection, Subject(trace_id("run 0")))) <= 1
 
     def stored(answers: Sequence[Answer]) -> Path:

@@ -24,6 +24,7 @@ from pathgauge.collector.store.queries.stored_result import (
     StoredResult,
     read as read_result,
 )
+from pathgauge.collector.store.schema import text_of
 from pathgauge.collector.store.sql import MAX_KEYS, Connection, with_keys
 
 MAX_ANSWERS = 10_000
@@ -38,7 +39,8 @@ class Subject(NamedTuple):
 
     trace_id: str = ""
     span_id: str = ""
-    conversation_id: str = ""
+    conversation_ids: Sequence[str] = ()
+    """Any of them, instead of a trace."""
 
 
 def about(
@@ -47,9 +49,10 @@ def about(
     """The current answers, the newest first: about a trace also those about its spans."""
     where = " AND trace_id = ?"
     values: list[str] = [subject.trace_id]
-    if subject.conversation_id:
+    if subject.conversation_ids:
+        values = list(map(text_of, subject.conversation_ids))
         # The second condition is that of the index.
-        where, values = " AND conversation = ? AND conversation <> ''", [subject.conversation_id]
+        where = f" AND conversation IN ({','.join('?' * len(values))}) AND conversation <> ''"
     elif subject.span_id:
         where, values = f"{where} AND span_id IN (?, '')", [*values, subject.span_id]
     if tenant is not None:
@@ -63,7 +66,7 @@ def about_run(connection: Connection, run: StoredResult, clock: Clock) -> list[S
     tenant, trace_id, span_id = run.key
     found = about(connection, Subject(trace_id, span_id), tenant)
     if run.session is not None and run.session.conversation_id:
-        subject = Subject(conversation_id=run.session.conversation_id)
+        subject = Subject(conversation_ids=(run.session.conversation_id,))
         said = about(connection, subject, tenant)
         sessions = sessions_of(connection, [one.answer for one in said])
         found += [one for one in said if session_of(one.answer, sessions, clock) == run.key]
