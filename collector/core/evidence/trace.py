@@ -2,7 +2,8 @@
 
 The spans of a trace are deleted once it has been scored, but its evidence says what was read from
 them. Reading the rebuilt spans gives the same agents, tool calls, texts, errors and tokens. So
-`pathgauge score` and `pathgauge record` work on an invocation long after its spans are gone.
+`pathgauge score` and `pathgauge record` work on an invocation long after its spans are gone. The
+entry span states the flags: that spans were lost is not to be seen in those that are rebuilt.
 Attributes that pathgauge does not read are lost, and so is what the evidence has cut.
 """
 
@@ -12,6 +13,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto, Status
 
@@ -24,12 +26,12 @@ from pathgauge.collector.core.evidence.rebuilt_messages import (
     sendable,
     texts,
 )
+from pathgauge.collector.core.invocations.rebuilt import FLAGS, SCOPE
 from pathgauge.collector.core.invocations.scenario import DEFAULT_KEYS, RUN_KEYS, TURN
-from pathgauge.collector.core.otlp.spans import Resource, Scope, Span, encode_attributes
+from pathgauge.collector.core.invocations.session_end import KEY as SESSION_END
+from pathgauge.collector.core.otlp.spans import Resource, Span, encode_attributes
 from pathgauge.scorers.types import AgentRun, Invocation, ModelCall, ToolCall, total_tokens
 
-SCOPE = Scope("pathgauge.evidence")
-"""Marks spans that were rebuilt."""
 _ID_BYTES = 8
 _Times = tuple[int | None, int | None]
 
@@ -45,6 +47,7 @@ class _Builder:
     def __init__(self, invocation: Invocation) -> None:
         self._invocation = invocation
         self._resource = Resource({"service.name": sendable(invocation.agent or "pathgauge")})
+        self._trace_state = _trace_state(invocation.scenario_id)
         self._runs = {run.span_id for run in invocation.sub_agents}
         self._call_of = _calls_by_run(invocation)
         """By the span id of a sub-agent, the number of the call that started it."""
@@ -73,6 +76,8 @@ class _Builder:
             DEFAULT_KEYS[0]: one.scenario_id,
             TURN: one.turn,
             RUN_KEYS[1]: one.run_id,
+            SESSION_END: one.session_end,
+            FLAGS: " ".join(sorted(one.flags)),
             **texts(one.user_input, one.final_response),
             "error.type": one.error_type if one.error else None,
         }
@@ -185,6 +190,7 @@ class _Builder:
             trace_id=bytes.fromhex(self._invocation.trace_id),
             span_id=bytes.fromhex(ids[0]),
             parent_span_id=bytes.fromhex(ids[1]),
+            trace_state=self._trace_state,
             name=sendable(name),
             start_time_unix_nano=times[0] or 0,
             end_time_unix_nano=times[1] or 0,
@@ -195,6 +201,11 @@ class _Builder:
             proto.status.CopyFrom(status)
         raw = proto.SerializeToString()
         return Span(raw, self._resource, SCOPE, self._invocation.tenant, proto)
+
+
+def _trace_state(scenario: str | None) -> str:
+    """The scenario id once more: the configuration may name other attributes for it."""
+    return "" if scenario is None else f"pathgauge=c:{quote(sendable(scenario), safe='')}"
 
 
 _TRANSFERS = {"handoff": "pass_control", "agent": "return_to_caller"}

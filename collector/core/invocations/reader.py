@@ -29,6 +29,7 @@ from pathgauge.collector.core.invocations.model_calls import (
 )
 from pathgauge.collector.core.invocations.node import Node
 from pathgauge.collector.core.invocations.reading import Reading, shown_by
+from pathgauge.collector.core.invocations.rebuilt import original_flags
 from pathgauge.collector.core.invocations.rounds import by_rounds, of_several_rounds
 from pathgauge.collector.core.invocations.span_records import span_records
 from pathgauge.collector.core.invocations.sub_agents import sub_agents
@@ -126,12 +127,11 @@ class _Reader:
             flags.add("dropped_spans")
         invocation = self._invocation(calls, user_input, final_response, usage, failed)
         tool_spans = any(node.kind == "tool" or node.called for node in members.tools)
-        return Reading(
-            invocation,
-            shown_by(invocation, tool_spans=tool_spans),
-            doubts,
-            lacking_models(invocation, members.tools),
-        )
+        shown = shown_by(invocation, tool_spans=tool_spans)
+        original = original_flags(self.group.entry.span, invocation.flags)
+        if original is not None:
+            return Reading(replace(invocation, flags=original), shown)
+        return Reading(invocation, shown, doubts, lacking_models(invocation, members.tools))
 
     def _conversation(self, calls: Sequence[ToolCall]) -> tuple[str | None, str | None]:
         """What the user asked, and the answer."""

@@ -20,6 +20,7 @@ from pathgauge.collector.core.invocations.dialects.field_paths import (
     JsonPath,
 )
 from pathgauge.collector.core.invocations.messages.values import REDACTED_KEY
+from pathgauge.collector.core.invocations.rebuilt import FLAGS
 from pathgauge.collector.core.invocations.scenario import RUN_KEYS, TURN, WRAPPERS
 from pathgauge.collector.core.invocations.session_end import KEY as SESSION_END, OUTCOME
 
@@ -49,6 +50,7 @@ _SHARED_KEYS = (
     TURN,
     SESSION_END,
     REDACTED_KEY,
+    FLAGS,
 )
 
 

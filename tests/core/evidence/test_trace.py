@@ -3,50 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from pathgauge import ExpectedCall, Invocation, ModelCall, ReferenceTurn, Scorer, ToolCall
+from pathgauge.collector.config.plugins.dialects import installed_dialects
 from pathgauge.collector.config.plugins.scorers import scorer_class
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.evidence.evidence import Evidence, decode, encode, evidence_of
 from pathgauge.collector.core.evidence.trace import trace_of
 from pathgauge.collector.core.invocations.scenario import DEFAULT_KEYS
-from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.otlp.spans import Scope, Span
+from pathgauge.collector.core.redaction import Redactor, Rules
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.core.references.recorded_turn import RecordOptions, recorded_turn
 from pathgauge.collector.offline.replay import replay, replay_files
 from pathgauge.collector.offline.trace_files import TraceFiles
 from pathgauge.collector.testing import span_id, trace_id
-from pathgauge.scorers.types import CallKind
+from pathgauge.scorers.types import CallKind, Flag
 from support.repository import CAPTURES
 
 EVERY = sorted(path.parent for path in CAPTURES.rglob("invocations.json"))
 DIFFERENT = {
     # The tool that ends a run, which the conventions cannot state.
+    "browser-use-0.13-laminar/follow-up",
     *(f"dspy-3.4-openinference/{name}" for name in ("S1", "S1-v2", "S3", "S3-v2", "S5")),
     *(f"dspy-3.4-otelgenai/{name}" for name in ("v2", "v2-turns")),
     # One model call encloses all rounds, which the conventions cannot state.
-    "google-genai-1.3b0/automatic",
-    *(f"voltagent-2.10-native/{name}" for name in ("ai-sdk-sub", "fail", "par", "stream", "sub")),
-    *(f"voltagent-2.10-native/{name}" for name in ("turns", "two-experts", "workflow")),
+    *(f"voltagent-2.10-native/{name}" for name in ("sub", "turns")),
     # A number as result, which becomes its text.
     "google-genai-1.3b0/chat",
     *(f"openai-agents-weave-0.54/{name}" for name in ("par", "sub")),
     "haystack-2.24-native/pipeline-nocontent",  # a sub-agent without a name or any content
-    # That the call which passed control is not known.
-    "openai-agents-agentops-0.4/chat",
-    "openai-agents-weave-0.54/handoff-chat",
     "pydantic-ai-agento11y-0.21/sub",  # the work of a sub-agent, whose run has no span
     "langfuse-5-observe/refund",  # arguments without names, written as a JSON list
-    # Of spans that were never sent, only the invocation has the flag.
-    "groq-openinference/S9",
-    "ollama-openllmetry/S1",
-    "ollama-openllmetry/S5",
-    "openai-agents-js-openinference/S7",
-    "openai-js-openllmetry/S3",
-    "pipecat-1.14-native/unanswered",
 }
 SEVERAL = [
     path for path in EVERY[:: len(EVERY) // 12] if str(path.relative_to(CAPTURES)) not in DIFFERENT
@@ -102,7 +95,8 @@ def view(one: Invocation) -> dict[str, Any]:
             (run.span_id, run.agent, run.parent, run.via, run.user_input, run.final_response)
             for run in one.sub_agents
         ],
-        "tools_known": "no_tool_spans" not in one.flags,
+        "session_end": one.session_end,
+        "flags": one.flags,
     }
 
 
@@ -161,6 +155,50 @@ def test_hostile_names_and_values_stay_text() -> None:
     [again] = found.tool_calls
     assert (again.name, again.result) == (sent, sent)
     assert again.arguments == {sent: [sent, {"k": None}]}
+
+
+@pytest.mark.parametrize("flag", get_args(Flag))
+def test_what_the_telemetry_lacked_is_still_known(flag: Flag) -> None:
+    lacking = invocation(ToolCall("f", {}, "1", group=0), flags=frozenset({flag, "redacted"}))
+    assert rebuilt(lacking).flags == {flag, "redacted"}
+    assert rebuilt(replace(lacking, flags=frozenset())).flags == frozenset()
+
+
+def test_lost_calls_do_not_become_a_shorter_trajectory() -> None:
+    lost = invocation(ToolCall("f", {}, "1", group=0), flags=frozenset({"lost_tool_calls"}))
+    assert recorded_turn(rebuilt(lost), RecordOptions())[0].tool_calls is None
+
+
+def test_only_rebuilt_spans_state_flags() -> None:
+    spans = trace_of(Evidence(invocation(flags=frozenset({"lost_tool_calls"}))))
+    foreign = [Span(one.raw, one.resource, Scope("agent"), one.tenant) for one in spans]
+    [found] = read_again(foreign)
+    assert "lost_tool_calls" not in found.flags
+
+
+def test_redaction_after_the_export_is_known() -> None:
+    entry, *others = trace_of(Evidence(invocation(user_input="ask ann@example.org")))
+    redactor = Redactor(Rules(), {}, b"salt", installed_dialects())
+    [found] = read_again(redactor.spans([entry, *others]).records)
+    assert found.flags == {"redacted"}
+    redactor = Redactor(Rules(content=False), {}, b"salt", installed_dialects())
+    lost = trace_of(Evidence(invocation(flags=frozenset({"lost_tool_calls"}))))
+    [found] = read_again(redactor.spans(lost).records)
+    assert "lost_tool_calls" in found.flags
+
+
+def test_how_the_session_ended_is_kept() -> None:
+    for outcome in ("resolved", "ended", None):
+        assert rebuilt(invocation(session_end=outcome)).session_end == outcome
+
+
+@pytest.mark.parametrize("name", ["refund", "a b;c,d=é%41\n\ud800"])
+def test_the_scenario_is_found_whatever_attributes_the_configuration_names(name: str) -> None:
+    spans = trace_of(Evidence(invocation(scenario_id=name)))
+    files = TraceFiles(spans=list(spans))
+    replayed = replay_files(files, Path("-"), Evaluator(()), ReferenceSet(), ("case",))
+    [evaluation] = replayed.evaluations
+    assert evaluation.invocation.scenario_id == name.replace("\ud800", "?")
 
 
 def test_calls_that_were_not_recorded_stay_unknown() -> None:
