@@ -88,13 +88,14 @@ class Dialogue:
         stated = [
             as_text(first_or_empty(node.own_spans, node.fields.final_response)) for node in agents
         ]
-        text = next(filter(None, stated), None)
+        is_first_empty = stated[:1] == [""]
+        text = None if is_first_empty else next(filter(None, stated), None)
         if text is not None:
             return text
         if steps and error_of(steps[-1].node) is not None:
             return None
         is_empty = "" in stated
-        if stated[:1] == [""]:
+        if is_first_empty:
             return ""
         for text, decides in self._answers(agents, steps):
             if text or (text is not None and decides):

@@ -98,6 +98,8 @@ def _call(slot: Slot, results: PromptResults, content: _Content) -> ToolCall:
     node, by = slot.node, slot.by
     if node is not None and node.kind == "handoff" and slot.asked is None:
         content.flags.add("no_tool_spans")  # The call that passed control is unknown.
+    elif slot.name is None:
+        content.flags.add("unknown_dialect")
     name = slot.name or "unknown"
     result, error = _result(slot, results, content)
     start_ns, end_ns = _times(node)

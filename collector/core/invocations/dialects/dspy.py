@@ -33,7 +33,9 @@ from pathgauge.collector.core.otlp.spans import Span
 
 SCOPE = "openinference.instrumentation.dspy"
 
-_MODULE = (".forward", ".aforward")
+MODULE = (".forward", ".aforward")
+"""Ends of the names of the spans of modules."""
+
 _TOOL = (".__call__", ".acall")
 _INSIDE = ("Predict", "ChainOfThought", "ReAct")
 """Starts of the names of DSPy's own modules, which are usually inside of others."""
@@ -48,7 +50,7 @@ _ADDED = frozenset({"trajectory", "reasoning", "history", "termination_reason"})
 def kind(span: Span) -> Kind | None:
     """The stated kind. Of the steps, only a module may be a run."""
     stated = stated_kind(span)
-    if stated == "chain" and not span.name.endswith(_MODULE):
+    if stated == "chain" and not span.name.endswith(MODULE):
         return "other"
     return stated
 
@@ -62,13 +64,13 @@ def name_of(span: Span) -> str | None:
 
 def may_be_entry(span: Span) -> bool:
     """Modules without a parent, and those of the program."""
-    if b"CHAIN" not in span.raw or not span.name.endswith(_MODULE):
+    if b"CHAIN" not in span.raw or not span.name.endswith(MODULE):
         return False
     return span.parent_id is None or not span.name.startswith(_INSIDE)
 
 
 def _is_module(span: Span) -> bool:
-    return span.scope.name == SCOPE and span.name.endswith(_MODULE)
+    return span.scope.name == SCOPE and span.name.endswith(MODULE)
 
 
 def question_of(span: Span) -> Any:
@@ -77,7 +79,12 @@ def question_of(span: Span) -> Any:
         return None
     given = members(span.attributes.get(_INPUT))
     given = members(given["input_args"]) if "input_args" in given else given
-    text = only_text(given)
+    return question_in(given)
+
+
+def question_in(inputs: Mapping[Any, Any]) -> Any:
+    """The only text among the inputs of a signature, as a message."""
+    text = only_text(inputs)
     return None if text is None else {"role": "user", "content": text}
 
 
@@ -95,7 +102,11 @@ def prediction_of(span: Span) -> Any:
     """The outputs of the signature; the only one without its name."""
     if not _is_module(span):
         return None
-    prediction = decoded(span.attributes.get(_OUTPUT))
+    return answer_in(decoded(span.attributes.get(_OUTPUT)))
+
+
+def answer_in(prediction: Any) -> Any:
+    """The outputs of the signature in a prediction; the only one without its name."""
     if not isinstance(prediction, dict):
         return prediction
     outputs = {key: value for key, value in prediction.items() if key not in _ADDED}
@@ -107,7 +118,11 @@ def prediction_of(span: Span) -> Any:
 def read_templates(value: Any, role: str) -> tuple[Message, ...]:
     """Messages without the texts of templates."""
     listed = value if isinstance(value, list) else [value]
-    messages = read_messages(list(map(_with_calls, listed)), role)
+    return without_templates(read_messages(list(map(_with_calls, listed)), role))
+
+
+def without_templates(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages; without their texts if one of them is made from a template."""
     if any(_FIELD in (message.text or "") for message in messages):
         return tuple(message._replace(text=None, hidden=True) for message in messages)
     return messages

@@ -213,9 +213,21 @@ def only(values: Iterable[Any]) -> Any:
     return distinct[0] if len(distinct) == 1 else None
 
 
+_TYPES_OF_SCHEMAS = ("string", "number", "integer", "boolean", "array", "object", "null")
+
+
 def is_no_schema(value: Any) -> bool:
     """Whether a value is an object, and not the schema of one."""
     return isinstance(value, dict) and _SCHEMA.isdisjoint(value)
+
+
+def has_schemas(value: Any) -> bool:
+    """Whether a value is an object, and each of its members the schema of an argument."""
+    return isinstance(value, dict) and bool(value) and all(map(_is_schema, value.values()))
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("type") in _TYPES_OF_SCHEMAS
 
 
 def without_type(value: Any) -> Any:

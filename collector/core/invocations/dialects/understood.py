@@ -151,6 +151,8 @@ class Understood:
             parts = words(key)
             if not parts or parts[-1] in _NO_CONTENT or direction_of(parts) != direction:
                 continue
+            if parts[-2:-1] == ("is",):
+                continue  # a state of what comes out, such as `result.isError`
             if wanted and wanted.isdisjoint(parts):
                 continue
             content = structures.without_type(decoded(self._values[key]))
@@ -247,9 +249,9 @@ class Understood:
         }
         if each:
             return each
-        found = structures.only(self._contents("in", wanted=ARGUMENTS))
+        found = self._only_arguments(wanted=ARGUMENTS)
         if found is None:
-            found = structures.only(self._contents("in"))
+            found = self._only_arguments()
         if found is None:
             found = structures.only(filter(structures.is_no_schema, self._parameters()))
         if isinstance(found, dict) and not structures.has_messages(found):
@@ -257,6 +259,11 @@ class Understood:
             is_alone = not any(item for name, item in found.items() if name != "input")
             return inner if is_alone and isinstance(inner, dict) else self._without_name(found)
         return None
+
+    def _only_arguments(self, wanted: frozenset[str] = frozenset()) -> Any:
+        """The only content that goes in and is not the schemas of the arguments."""
+        contents = self._contents("in", wanted=wanted)
+        return structures.only(one for one in contents if not structures.has_schemas(one))
 
     def _without_name(self, arguments: dict[str, Any]) -> Any:
         """The arguments, which may stand beside nothing but the name of the tool."""

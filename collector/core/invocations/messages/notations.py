@@ -13,6 +13,14 @@ CREW_OUTPUT = frozenset({"raw", "pydantic"})
 _LANGCHAIN = frozenset({"human", "ai", "system", "tool", "function", "AIMessageChunk"})
 """Values of `type` in messages of LangChain."""
 
+_AUTOGEN = {
+    "SystemMessage": "system",
+    "UserMessage": "user",
+    "AssistantMessage": "assistant",
+    "FunctionExecutionResultMessage": "tool",
+}
+"""The roles that values of `type` in messages of AutoGen stand for."""
+
 _CONTENT = frozenset({"content", "parts", "tool_calls"})
 
 
@@ -34,6 +42,14 @@ def langchain_fields(value: Mapping[str, Any]) -> dict[str, Any] | None:
     if "content" in fields and "role" not in fields:
         return {**fields, "role": kind}
     return None
+
+
+def autogen_fields(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The fields of a message of AutoGen, whose type is in place of its role."""
+    role = _AUTOGEN.get(kind) if isinstance(kind := value.get("type"), str) else None
+    if role is None or "role" in value or "content" not in value:
+        return None
+    return {**value, "role": role}
 
 
 def is_response_item(value: Mapping[str, Any]) -> bool:

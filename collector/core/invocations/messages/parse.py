@@ -21,6 +21,7 @@ from pathgauge.collector.core.invocations.messages.message import (
 )
 from pathgauge.collector.core.invocations.messages.notations import (
     CREW_OUTPUT,
+    autogen_fields,
     is_message,
     is_response_item,
     langchain_fields,
@@ -46,6 +47,8 @@ from pathgauge.collector.core.invocations.messages.values import (
 from pathgauge.collector.core.reading_budget import spend
 
 _MESSAGE_KEYS = frozenset({"role", "content", "parts", "tool_calls", "message", "messages"})
+_MORE = "additional_kwargs"
+"""The member of LlamaIndex's messages with the name and the id of an answered call."""
 
 _PLAIN_RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 """Keys of the result of a tool in the chat messages of OpenAI."""
@@ -126,7 +129,7 @@ def _parse_object(value: Mapping[str, Any], role: str) -> Message | None:
         return _item(value, role)
     if value.keys() >= CREW_OUTPUT:
         return Message(role, "" if value["raw"] == "" else as_id(value["raw"]))
-    serialised = langchain_fields(value)
+    serialised = langchain_fields(value) or autogen_fields(value)
     if serialised is not None:
         return _message(serialised, role)
     inner = as_object(value.get("message")) or as_object(value.get("content"))
@@ -198,4 +201,6 @@ def _tool_response(value: Mapping[str, Any], texts: list[str]) -> Response:
     """The result in a tool message without a part for it."""
     result = decoded("\n".join(texts)) if texts else None
     error = "error" if value.get("status") == "error" else None
+    if _MORE in value:
+        value = {**(as_object(value[_MORE]) or {}), **value}
     return Response(result, as_id(value.get("name")), call_id(value), error)

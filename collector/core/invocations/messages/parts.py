@@ -85,6 +85,10 @@ _RESULT_MEMBERS = (
     "tool_call_result",
     "toolResponse",
 )
+_AUTOGEN_CALL = frozenset({"id", "name", "arguments"})
+_AUTOGEN_RESULT = frozenset({"call_id", "content", "is_error"})
+"""The members of calls and results in AutoGen's messages, which have no type."""
+
 _TEXT_TYPES = frozenset({None, "text", "output_text", "input_text", "refusal"})
 
 _REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
@@ -107,6 +111,8 @@ def listed_parts(message: Mapping[str, Any]) -> list[Any]:
             # OpenInference writes `contents` for several.
             content = message.get("content", message.get("contents"))
         parts = _blocks(content)
+    if parts is None:
+        parts = message.get("blocks")  # LlamaIndex
     if isinstance(parts, list):
         return parts
     return [parts]
@@ -150,7 +156,7 @@ def read_part(part: Any) -> str | AskedCall | Response | None:
     if not isinstance(part, dict) or part.get("thought"):
         return None
     part = as_object(part.get("message_content")) or part  # OpenInference wraps blocks in it.
-    kind = part.get("type")
+    kind = part.get("type", part.get("block_type"))
     if kind == "text":
         text = part.get("content", part.get("text"))
         if isinstance(text, str):
@@ -198,6 +204,10 @@ def _untyped(part: Mapping[str, Any]) -> str | AskedCall | Response | None:
             return _response(response)
     if part.keys() == {"json"}:
         return as_text(part["json"])
+    if part.keys() == _AUTOGEN_CALL:
+        return read_call(part)
+    if part.keys() >= _AUTOGEN_RESULT:
+        return _response(part)
     text = part.get("text", part.get("content"))
     if isinstance(text, str) and text not in UNWRITTEN:
         return text
@@ -218,6 +228,8 @@ def read_call(entry: Any) -> AskedCall | None:
         arguments = function.get("args")
     if arguments is None:
         arguments = function.get("input")
+    if arguments is None:
+        arguments = function.get("tool_kwargs")
     return AskedCall(name, {} if arguments == "" else decoded(arguments), call_id(entry))
 
 

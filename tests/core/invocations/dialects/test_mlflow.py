@@ -201,3 +201,103 @@ def test_with_names_of_the_conventions_the_metadata_still_tells_the_graph() -> N
 )
 def test_agents_and_roots_may_be_entry_spans(type: str, parent: str | None, may: bool) -> None:
     assert INSTALLED.may_be_entry(traced("a", "x", type, parent=parent)) is may
+
+
+@pytest.mark.parametrize("type", ["AGENT", "TOOL"])
+def test_a_method_has_the_name_of_its_object(type: str) -> None:
+    attributes = {"mlflow.spanType": f'"{type}"', "mlflow.spanInputs": "{}", "name": '"clerk_2"'}
+    [read_one] = of(
+        agent(), span("b", "Some.run", attributes, parent="a", scope="mlflow.tracing.provider")
+    )
+    subs = [sub.agent for sub in read_one.sub_agents]
+    assert subs + [call.name for call in read_one.tool_calls] == ["clerk_2"]
+
+
+def test_a_call_of_a_tool_without_a_name_is_flagged() -> None:
+    [read_one] = of(agent(), traced("t", "SimpleTool.__call__", "TOOL", inputs={"n": 1}))
+    assert [call.name for call in read_one.tool_calls] == ["unknown"]
+    assert read_one.flags == {"unknown_dialect"}
+
+
+def test_spans_of_other_instrumentations_are_read_by_their_dialects() -> None:
+    attributes = {
+        "mlflow.spanType": "null",
+        "openinference.span.kind": "AGENT",
+        "input.value": "Hello",
+        "output.value": "Hi",
+    }
+    [read_one] = of(span("a", "clerk", attributes, scope="openinference.instrumentation.agno"))
+    assert (read_one.agent, read_one.user_input, read_one.final_response) == (
+        "clerk",
+        "Hello",
+        "Hi",
+    )
+
+
+def test_an_answer_that_is_not_there_is_none() -> None:
+    assert of(agent(inputs="Hello", outputs=None))[0].final_response is None
+
+
+def test_the_answer_of_dspy_is_a_field_and_no_template() -> None:
+    template = "[[ ## answer ## ]]\nseven"
+    answer = {"trajectory": {}, "reasoning": "so", "answer": "seven"}
+    [read_one] = of(
+        agent("ReAct.forward", inputs={"question": "Which?"}, outputs=answer),
+        traced("p", "Predict.forward", "LLM", 1, 4, outputs=answer),
+        traced("m", "LM.__call__", "CHAT_MODEL", 2, 3, parent="p", outputs=[template]),
+    )
+    assert (read_one.user_input, read_one.final_response) == ("Which?", "seven")
+
+
+def test_a_dspy_program_that_failed_has_no_answer() -> None:
+    template = "[[ ## next_tool_name ## ]]\nlook"
+    [read_one] = of(
+        agent("ReAct.forward", inputs={"question": "Which?", "history": "messages=[]"}),
+        traced("m", "LM.__call__", "CHAT_MODEL", 2, 3, outputs=[template]),
+    )
+    assert (read_one.user_input, read_one.final_response) == ("Which?", None)
+
+
+def test_an_agent_of_autogen_that_answers_its_own_run_is_one_agent() -> None:
+    [read_one] = of(agent("clerk.run"), traced("b", "clerk.on_messages", "AGENT"))
+    assert (read_one.agent, read_one.sub_agents) == ("clerk", ())
+
+
+def test_an_agent_of_autogen_may_answer_without_a_run() -> None:
+    [read_one] = of(agent("clerk.on_messages", inputs={"messages": []}))
+    assert read_one.agent == "clerk"
+
+
+def test_the_preparation_of_a_model_call_is_none() -> None:
+    tokens: dict[str, Any] = {"mlflow__chat__tokenUsage": {"input_tokens": 7, "output_tokens": 1}}
+    [read_one] = of(
+        agent("FunctionAgent.run", inputs={"user_msg": "Hello"}),
+        traced("p", "OpenAI._prepare_chat_with_tools", "LLM", 1, 2, outputs={"messages": []}),
+        traced("m", "OpenAI.achat", "LLM", 3, 4, outputs="Hi", **tokens),
+    )
+    assert (read_one.user_input, read_one.input_tokens) == ("Hello", 7)
+    assert [call.span_id for call in read_one.model_calls] == [span_id("m")]
+
+
+def test_an_empty_answer_is_not_that_of_a_module_inside() -> None:
+    [read_one] = of(
+        traced(
+            "a", "Shop.forward", "CHAIN", parent=None, inputs={"question": "Which?"}, outputs=""
+        ),
+        traced("b", "ReAct.forward", "AGENT", 1, 4, outputs={"answer": "seven"}),
+    )
+    assert read_one.final_response == ""
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+def test_the_result_of_a_tool_of_llama_index_is_what_it_returned(is_error: bool) -> None:
+    output = {
+        "blocks": [{"block_type": "text", "text": "seven"}],
+        "tool_name": "look",
+        "raw_input": {"args": [], "kwargs": {"n": 1}},
+        "raw_output": "seven",
+        "is_error": is_error,
+    }
+    [read_one] = of(agent(), traced("t", "look", "TOOL", inputs={"n": 1}, outputs=output))
+    [call] = read_one.tool_calls
+    assert (call.result, call.error) == ("seven", "seven" if is_error else None)

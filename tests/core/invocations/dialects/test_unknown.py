@@ -435,3 +435,15 @@ def test_an_agent_that_calls_another_with_a_tool_keeps_its_name() -> None:
     ]
     found = only(spans)
     assert (found.agent, [one.agent for one in found.sub_agents]) == ("support", ["billing"])
+
+
+@pytest.mark.parametrize("key", ["result.isError", "output.is_error"])
+def test_whether_a_result_is_an_error_is_no_result(key: str) -> None:
+    assert _call(run(arguments={"id": 42}, **{key: "True"})).result is None
+    assert _call(run(arguments={"id": 42}, result="Paris", **{key: "False"})).result == "Paris"
+
+
+def test_the_schemas_of_arguments_are_no_arguments() -> None:
+    schemas = {"id": {"type": "integer"}}
+    assert _call(run(args=schemas, input={"id": 42})).arguments == {"id": 42}
+    assert _call(run(args=schemas)).arguments == {"id": 42}  # as the model asked

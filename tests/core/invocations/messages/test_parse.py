@@ -260,6 +260,45 @@ SHOWN = Message("tool", responses=(Response({"ok": True}, None, "c1"),))
             },
             ASKED,
         ),
+        # LlamaIndex
+        (
+            {
+                "role": "assistant",
+                "additional_kwargs": {},
+                "blocks": [
+                    {"block_type": "text", "text": "hi"},
+                    {
+                        "block_type": "tool_call",
+                        "tool_call_id": "c1",
+                        "tool_name": "lookup",
+                        "tool_kwargs": '{"id": 7}',
+                    },
+                ],
+            },
+            ASKED._replace(text="hi"),
+        ),
+        (
+            {
+                "role": "tool",
+                "additional_kwargs": {"name": "lookup", "tool_call_id": "c1"},
+                "blocks": [{"block_type": "text", "text": '{"ok": true}'}],
+            },
+            Message("tool", responses=(Response({"ok": True}, "lookup", "c1"),)),
+        ),
+        # AutoGen
+        ({"content": "hi", "type": "SystemMessage"}, Message("system", "hi")),
+        ({"content": "hi", "source": "clerk", "type": "UserMessage"}, Message("user", "hi")),
+        (
+            {"content": [{"id": "c1", **LOOKUP}], "source": "clerk", "type": "AssistantMessage"},
+            ASKED,
+        ),
+        (
+            {
+                "content": [{"content": "no", "name": "lookup", "call_id": "c1", "is_error": True}],
+                "type": "FunctionExecutionResultMessage",
+            },
+            Message("tool", responses=(Response("no", "lookup", "c1", "no"),)),
+        ),
     ],
 )
 def test_a_message_of_any_shape(value: Any, message: Message) -> None:
