@@ -78,6 +78,13 @@ class AgentTraffic:
         changed += self._observe_trial(version, tool_names, now, alarm_days)
         return changed
 
+    def set_back(self, now: float) -> None:
+        """The clock was ahead: later times count as `now`. Otherwise no time would pass, and no
+        evidence could grow, until the wrong time has come.
+        """
+        for _, series in self.streams():
+            series.set_back(now)
+
     def state(self) -> dict[str, Any]:
         """All of it, as JSON values."""
         return {

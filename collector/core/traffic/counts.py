@@ -63,6 +63,11 @@ class Counts:
         for key in events:
             block[key] = block.get(key, 0) + 1
 
+    def set_back(self, now: float) -> None:
+        """Later times count as `now`."""
+        self.started, self.ended = min(self.started, now), min(self.ended, now)
+        self._block_started = min(self._block_started, now)
+
     def close_block(self) -> None:
         """Add the invocations of the last block, so that queries see all."""
         invocations = self._block_invocations

@@ -95,7 +95,8 @@ class EpisodeChange:
 
 class TrafficDrift:
     """The traffic of all agents. Not thread-safe. Times are Unix seconds; an earlier `now` is
-    treated as the latest one of the agent.
+    treated as the latest one of the agent, unless a clock that was ahead by more than a week is set
+    back.
     """
 
     def __init__(self, max_agents: int = 500, alarm_days: float = ALARM_DAYS) -> None:
@@ -133,6 +134,8 @@ class TrafficDrift:
                 return []
             traffic = self._agents[key] = AgentTraffic(now)
         self._agents.move_to_end(key)
+        if now < traffic.last - WEEK:
+            traffic.set_back(now)
         found = traffic.observe(version, tool_names, max(now, traffic.last), self._alarm_days)
         return [EpisodeChange(*key, name, episode) for name, episode in found]
 

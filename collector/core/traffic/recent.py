@@ -57,6 +57,10 @@ class Recent:
                 del self._uses[key]
                 self._characters -= len(key)
 
+    def set_back(self, now: float) -> None:
+        """Later times count as `now`."""
+        self._times = deque(min(at, now) for at in self._times)
+
     def after(self, start: int) -> Iterator[tuple[Events, float]]:
         """The invocations from position `start` on, oldest first."""
         return islice(zip(self._invocations, self._times, strict=True), start, None)

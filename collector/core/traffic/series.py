@@ -127,6 +127,17 @@ class Series:
         self._cache.clear()
         self._cached = 0
 
+    def set_back(self, now: float) -> None:
+        """Later times count as `now`."""
+        self.started, self.last = min(self.started, now), min(self.last, now)
+        self.recent.set_back(now)
+        self.pending.set_back(now)
+        if self.baseline is not None:
+            self.baseline.counts.set_back(now)
+        if self.episode is not None:
+            self.episode.opened = min(self.episode.opened, now)
+            self.episode.since = min(self.episode.since, now)
+
     def learn(self, counts: Counts, now: float) -> None:
         """Let invocations of another stream take part in the next baseline."""
         if self.baseline is not None and self.episode is None:

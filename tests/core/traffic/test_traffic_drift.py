@@ -289,6 +289,17 @@ def test_an_episode_opens_at_the_evidence_that_was_asked_for() -> None:
     assert soon.opened < late.opened
 
 
+def test_a_change_is_found_after_a_clock_that_was_far_ahead_is_set_back() -> None:
+    drift, agent = learned()
+    at, names = next(agent.runs(1))
+    drift.observe("", "planner", None, names, at + 400 * DAY)
+    episode = until_episode(
+        drift, agent.runs(24 * 3, replaced("search", "web_search", 0.5))
+    ).episode
+    assert at <= episode.since <= episode.opened <= at + 3 * DAY
+    assert status(drift, episode.opened).last == episode.opened
+
+
 def test_time_that_runs_backwards_is_the_latest_time() -> None:
     drift = TrafficDrift()
     drift.observe("", "planner", None, [], START)
