@@ -8,9 +8,10 @@ from __future__ import annotations
 import codecs
 import glob
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,9 +27,11 @@ from pathgauge.collector.core.documents import (
     jsonl_source,
     yaml_source,
 )
+from pathgauge.collector.core.evaluations.label_values import KEPT_CHARS, label_value
 from pathgauge.collector.core.references import formats
 from pathgauge.collector.core.references.format import Format
 from pathgauge.collector.core.references.formats import Entry, FileContents
+from pathgauge.scorers.types import Reference
 
 Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]
 """Path, modification time (ns) and size (bytes) of each file."""
@@ -96,7 +99,22 @@ def load_valid(
                 warnings += [f"{file}: {note}" for note in contents.notes]
         with problems:
             formats.refuse_duplicates(entries)
+    warnings += islice(_indistinct(entries), MAX_PROBLEMS_IN_TOTAL)
     return Loaded(tuple(entries), tuple(warnings), seen, tuple(problems.found))
+
+
+def _indistinct(entries: Iterable[Entry]) -> Iterator[str]:
+    """Scenarios that metrics show as one, because their ids differ too late."""
+    first: dict[str, Reference] = {}
+    for entry in entries:
+        scenario = entry.reference.scenario_id
+        known = first.setdefault(label_value(scenario), entry.reference)
+        if known.scenario_id != scenario:
+            text = (
+                f"found a scenario id with the same first {KEPT_CHARS} characters as that at"
+                f" {known.source}; metrics and results do not tell them apart"
+            )
+            yield str(entry.document.problem(entry.path, text))
 
 
 def below(folder: str | Path, pattern: str) -> str:

@@ -303,6 +303,16 @@ def test_a_problem_in_a_threshold_has_its_line(folder: Path) -> None:
     assert [line.split(" ")[0] for line in lines] == ["r.yaml:4:12:", "r.yaml:5:3:"]
 
 
+def test_scenario_ids_that_differ_too_late_are_a_warning(folder: Path) -> None:
+    write("a.yaml", scenario("x" * 200 + " one"))
+    write("b.yaml", scenario("x" * 200 + " two"))
+    write("c.yaml", scenario("x" * 199 + "y"))
+    assert reference_files.load(["*.yaml"]).warnings == (
+        "b.yaml:1:1: found a scenario id with the same first 200 characters as that at a.yaml:1;"
+        " metrics and results do not tell them apart",
+    )
+
+
 def test_notes_of_a_format_are_warnings(folder: Path) -> None:
     write("d.jsonl", '{"prompt": "x", "reference_trajectory": []}\n')
     (warning,) = reference_files.load(["d.jsonl"]).warnings
