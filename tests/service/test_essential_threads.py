@@ -174,6 +174,7 @@ def test_a_thread_that_ends_ends_its_process(tmp_path: Path, thread: str, worker
                 assert running.get("/healthz") == (503, f"{reason}\n")
             assert running.process.wait(PATIENCE_S) == 1
         else:
-            assert until(lambda: running.events("scorer ended; it is started again"))
+            [line] = until(lambda: running.events("scorer ended; it is started again"))
+            assert (line["status"], line.get("signal")) == (1, None)
             assert until(lambda: running.get("/readyz") == (200, "ready\n"))
             assert running.stop() == 0

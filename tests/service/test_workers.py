@@ -166,6 +166,8 @@ def test_pages_and_metrics_answer_while_all_scorers_are_down(tmp_path: Path) -> 
             assert running.get(path)[0] == 200
         assert running.get("/debug/traces")[0] == 200
         assert until(lambda: running.get("/readyz")[0] == 200)
+        ended = running.events("scorer ended; it is started again")
+        assert [line["signal"] for line in ended] == ["SIGKILL"] * len(scorers(running))
 
 
 def test_open_traces_of_all_scorers_are_explained(tmp_path: Path) -> None:

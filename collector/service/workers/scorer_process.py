@@ -5,6 +5,7 @@ it does not answer for long.
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import sys
 import time
@@ -92,7 +93,12 @@ class ScorerProcess:
                 return
             if loop.time() >= began + _STABLE_S:
                 pause = _FIRST_PAUSE_S
-            _log.error("scorer ended; it is started again", scorer=self.number, after_s=pause)
+            _log.error(
+                "scorer ended; it is started again",
+                scorer=self.number,
+                after_s=pause,
+                **_ending(self._process),
+            )
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_PAUSE_S)
             self.restarts += 1
@@ -160,6 +166,7 @@ class ScorerProcess:
         return [f"scorer {self.number}: {reason}" for reason in status.unready]
 
     async def _run_once(self) -> None:
+        self._process = None
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
@@ -215,3 +222,17 @@ class ScorerProcess:
         except TimeoutError:
             process.kill()
             await process.wait()
+
+
+def _ending(process: asyncio.subprocess.Process | None) -> dict[str, int | str]:
+    """The status of a process that has ended, or the signal that ended it: without memory, the
+    system sends SIGKILL.
+    """
+    code = None if process is None else process.returncode
+    if code is None:
+        return {}
+    if code >= 0:
+        return {"status": code}
+    with suppress(ValueError):
+        return {"signal": signal.Signals(-code).name}
+    return {"signal": str(-code)}
