@@ -74,7 +74,7 @@ class AgreementGauges(Collector):
         )
         number = GaugeMetricFamily(
             "pathgauge_feedback_pairs",
-            "Runs or sessions with a verdict of a metric and of people, in the window.",
+            "Invocations or sessions with a verdict of a metric and of people, in the window.",
             labels=labels,
         )
         for key, table in sorted(pairs.tables.items()):

@@ -85,14 +85,16 @@ def cases() -> list[Case]:
             short,
             {named("pathgauge_config_last_reload_successful"): short.gauge(1, 0)},
             {**MAJOR, **WARNING},
-            "a:9464 keeps the configuration that was active before.",
+            "a:9464 keeps the configuration that was active before. Its log has the file, line and"
+            " key.",
         ),
         Case(
             "PathgaugeReceiverRefusing",
             short,
             requests("unauthenticated", short, 0.1, 6),
             {**JOB, **WARNING, "transport": "grpc", "code": "unauthenticated"},
-            "10% of the requests over grpc are answered with unauthenticated.",
+            "10% of the requests over grpc are answered with unauthenticated. The log names the"
+            " senders.",
         ),
         Case(
             "PathgaugeReceiverBusy",
@@ -131,6 +133,18 @@ def cases() -> list[Case]:
             {named("pathgauge_backlog_age_seconds"): short.gauge(2, 90)},
             {**MAJOR, **WARNING},
             "The oldest request that a:9464 has acknowledged but not processed is 1m 30s old.",
+        ),
+        Case(
+            "PathgaugeBacklogOld",
+            short,
+            {
+                named("pathgauge_backlog_age_seconds"): short.gauge(2, 90),
+                named("pathgauge_scoring_seconds_total", metric="f1"): short.counter(1, 1),
+                named("pathgauge_scoring_seconds_total", metric="slow"): short.counter(1, 30),
+            },
+            {**MAJOR, **WARNING},
+            "The oldest request that a:9464 has acknowledged but not processed is 1m 30s old; the"
+            " scorer of slow takes 50% of the time.",
         ),
         Case(
             "PathgaugeCanaryFailing",

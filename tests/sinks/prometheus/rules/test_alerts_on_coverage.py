@@ -208,7 +208,8 @@ CASES = [
         "PathgaugeEvaluationErrors",
         evaluations(COURSE, {"pass": (1, 0.75), "error": (0, 0.25)}),
         {**JOB, **WARNING, "metric": "f1"},
-        "25% of the evaluations of f1 ended in a scorer error.",
+        '25% of the evaluations of f1 ended in a scorer error. The log says "scorer failed", and'
+        " where.",
     ),
     Case(
         "a judge is unavailable",
@@ -271,7 +272,8 @@ CASES = [
             ),
         },
         {**JOB, **WARNING, "metric": "quality"},
-        "20% of the evaluations of quality ended in a scorer error.",
+        '20% of the evaluations of quality ended in a scorer error. The log says "scorer failed",'
+        " and where.",
     ),
 ]
 
