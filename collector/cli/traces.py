@@ -202,8 +202,8 @@ def score(
 def _print_notes(replayed: Sequence[Replayed], gate: Gate) -> None:
     from pathgauge.collector.offline.divided import divided
 
-    for one in replayed:
-        print_messages(note for note in one.notes if note not in gate.unread)
+    notes = dict.fromkeys(note for one in replayed for note in one.notes)
+    print_messages(note for note in notes if note not in gate.unread)
     print_messages(list(divided(replayed)))
     if gate.not_run:
         absent = ", ".join(gate.not_run)

@@ -21,6 +21,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Evaluator,
     WhenJudged,
 )
+from pathgauge.collector.core.evaluations.scorer_watch import ScorerWatch
 from pathgauge.collector.core.evidence.failures import with_failure
 from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
@@ -38,6 +39,7 @@ from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.sessions.session import SessionBounds
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.offline.progress import Progress, unreported
+from pathgauge.collector.offline.scorer_failures import ScorerFailures
 from pathgauge.collector.offline.tables.scoring import JudgeAll, score_table
 from pathgauge.collector.offline.trace_files import TraceFiles, read_path, shown
 from pathgauge.collector.offline.without_agent import without_agent
@@ -121,6 +123,7 @@ def replay_files(
     judging: WhenJudged = "unconfigured" if judge_all is None else "later"
     telemetry = InternalTelemetry()
     registry = registry or installed_dialects()
+    failures = ScorerFailures()
     pipeline = Pipeline(
         registry,
         evaluator,
@@ -131,6 +134,7 @@ def replay_files(
         judging=lambda *_: judging,
         max_conversation_bytes=sys.maxsize,
         session_bounds=_ONE_SESSION,
+        watch=ScorerWatch(failures),
     )
     events = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)
     events += _judged(pipeline, references, judge_all)
@@ -138,7 +142,7 @@ def replay_files(
     events += _judged(pipeline, references, judge_all)  # sessions that have ended now
     evaluations = _newest(events)
     unreadable = list(_unreadable(path, events))
-    notes = [*files.notes, *unreadable, *_unread(path, telemetry)]
+    notes = [*files.notes, *unreadable, *_unread(path, telemetry), *failures.notes()]
     known = {one.invocation.trace_id for one in evaluations}
     known.update(event.trace_id for event in events if isinstance(event, Unreadable))
     lost = without_agent(files.spans, known, registry)

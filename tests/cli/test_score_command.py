@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -50,6 +51,14 @@ class Broken:
 
     def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
         raise RuntimeError("out of luck")
+
+
+@dataclass(frozen=True)
+class Misreads(Broken):
+    """A scorer that fails in a library."""
+
+    def score(self, actual: Invocation, expected: ReferenceTurn | None) -> Score:
+        return Score(json.loads("half"))
 
 
 @dataclass(frozen=True)
@@ -258,23 +267,28 @@ def test_criteria_without_a_threshold_do_not_make_a_gate(run: Run, folder: Path)
     [
         ("Broken", None, "RuntimeError: out of luck"),
         ("Broken", 0.5, "RuntimeError: out of luck"),
+        ("Misreads", 0.5, "JSONDecodeError: Expecting value: line 1 column 1 (char 0)"),
         ("Exits", 0.5, "SystemExit: 0"),
     ],
 )
-def test_a_scorer_that_raises_fails_the_gate_and_shows_the_error(
+def test_a_scorer_that_raises_fails_the_gate_and_shows_the_error_and_its_place(
     scorer: str, threshold: float | None, error: str, run: Run, folder: Path
 ) -> None:
     write(folder, turn(RIGHT))
     criteria(folder, broken={"scorer": f"{__name__}:{scorer}", "threshold": threshold}, failure=0.5)
     result = run("score", "traces.bin", "-r", "references.yaml", "--criteria", "test_config.json")
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[:2] == [
+    place, *reasons = result.stderr.splitlines()
+    kind = error.partition(":")[0]
+    start = f"pathgauge: broken: the scorer raised {kind} at {__file__}:"
+    assert re.fullmatch(rf"{re.escape(start)}\d+ \({scorer}\.score\)", place)
+    assert reasons[:2] == [
         "broken for my_agent Error. No score could be given. [refund]",
         f"    {error}",
     ]
-    assert result.stderr.splitlines()[2:] == [
-        "Coverage 0, expected 1: broken scored 0 of 1 invocation (1 error)."
-    ] * (threshold is not None)
+    assert reasons[2:] == ["Coverage 0, expected 1: broken scored 0 of 1 invocation (1 error)."] * (
+        threshold is not None
+    )
 
 
 def test_an_agent_without_a_name_is_shown_as_such(run: Run, folder: Path) -> None:
