@@ -262,10 +262,6 @@ def _scores() -> Panels:
             " most one for each process that scores. Judges hold up nobody, and do not count.",
             "none",
             Query(rate("pathgauge_scoring_seconds_total", OF_JOB, "metric"), "{{metric}}"),
-            Query(
-                rate("pathgauge_shadow_scoring_seconds_total", OF_JOB, "metric"),
-                "in shadow: {{metric}}",
-            ),
             stacked=True,
             width=8,
         ),
