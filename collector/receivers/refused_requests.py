@@ -45,17 +45,19 @@ class RefusedRequests:
         requests = self._repetitions.due((sender.peer, code), self._clock())
         if not requests:
             return
-        known = {"user_agent": _shown(sender.user_agent), "tenant": sender.tenant}
-        what = "records" if code == "partial_success" else "export request"
-        _log.warning(
-            f"{what} refused, senders do not retry this",
-            code=code,
-            requests=requests,
-            transport=self._transport,
-            signal=signal,
-            peer=sender.peer,
-            **{name: value for name, value in known.items() if value},
-        )
+        told = {"user_agent": _shown(sender.user_agent), "tenant": sender.tenant}
+        known = {
+            "code": code,
+            "requests": requests,
+            "transport": self._transport,
+            "signal": signal,
+            "peer": sender.peer,
+            **{name: value for name, value in told.items() if value},
+        }
+        if code == "partial_success":
+            _log.warning("records refused, senders do not retry this", **known)
+        else:
+            _log.warning("export request refused, senders do not retry this", **known)
 
 
 def _shown(text: str) -> str:

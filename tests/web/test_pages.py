@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -26,7 +27,7 @@ from pathgauge.collector.store.queries import results, rows
 from pathgauge.collector.web import app
 from pathgauge.collector.web.app import VIEWS
 from pathgauge.scorers.cost.latency_and_failure import Latency
-from pathgauge.scorers.types import AgentRun, ModelCall, Reference, ToolCall
+from pathgauge.scorers.types import AgentRun, ModelCall, Reference, Score, ToolCall
 from support.api_client import sources
 from support.evaluated import EXPECTED, WALL, commit, evaluation, opened, raised
 from support.watched_traffic import HOUR, WALL as TRAFFIC_WALL, watched
@@ -307,8 +308,13 @@ def test_filters_are_in_the_address_and_in_the_form(pages: TestClient) -> None:
     assert 'name="scenario" value="parcel"' in page
 
 
-def test_a_filter_without_a_place_in_the_form_stays_in_it(pages: TestClient) -> None:
-    page = read(pages, "/results?reason=of_a_plug_in")
+def test_a_filter_without_a_place_in_the_form_stays_in_it(tmp_path: Path) -> None:
+    made_up: Any = "of_a_plug_in"
+    one = evaluation("odd")
+    result = replace(one.results[0], score=Score(None, made_up), verdict="not_evaluated")
+    with opened(tmp_path) as store:
+        commit(store, [replace(one, results=(result,))])
+    page = read(site(sources(tmp_path)), "/results?reason=of_a_plug_in")
     assert '<option value="of_a_plug_in" selected>of_a_plug_in</option>' in page
 
 

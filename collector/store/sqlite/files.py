@@ -70,7 +70,7 @@ def lock(folder: Path) -> int:
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make_private(folder, 0o700, "the folder of the store")
+        _make_folder_private(folder)
         _check_owner(folder)
         held = open_private(folder / "lock")
     except StoreError:
@@ -87,7 +87,8 @@ def lock(folder: Path) -> int:
             f"found {folder} in use, expected a separate folder for every collector"
         ) from error
     for path in folder.glob(f"{DATABASE}*"):  # a backup has the mode that its copy was given
-        _make_private(path, 0o600, "a file of the store")
+        if problem := _make_private(path, 0o600):
+            _log.warning("other users can read a file of the store", file=str(path), error=problem)
     if free_bytes(folder) < OPENING_BYTES and give_up_reserve(folder):
         _log.warning("the disk is full: the reserve of the store is used", folder=str(folder))
     return held
@@ -248,19 +249,25 @@ def _may(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _make_private(path: Path, private: int, what: str) -> None:
-    mode = path.stat().st_mode & 0o777
-    if not mode & 0o077:
-        return
-    try:
-        path.chmod(private)
-    except OSError as error:
+def _make_folder_private(folder: Path) -> None:
+    mode = folder.stat().st_mode & 0o777
+    if error := _make_private(folder, 0o700):
         _log.warning(
-            f"other users can read {what}",
-            **{"folder" if path.is_dir() else "file": str(path)},
+            "other users can read the folder of the store",
+            folder=str(folder),
             mode=f"{mode:o}",
-            error=error.strerror,
+            error=error,
         )
+
+
+def _make_private(path: Path, mode: int) -> str | None:
+    """Why other users can still use it, if they can."""
+    try:
+        if path.stat().st_mode & 0o077:
+            path.chmod(mode)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
 
 
 def _report_lost(log: Log, connection: sqlite3.Connection) -> None:
