@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 
 from pathgauge.collector.core.curation.minority import Cut, bound, rare
 from pathgauge.collector.core.curation.texts import forms, traits
-from pathgauge.collector.core.curation.values import MAX_CHOICES, type_of
+from pathgauge.collector.core.curation.values import MAX_CHOICES, MAX_NUMBER, type_of
 from pathgauge.scorers.matching.equality import canonical
 from pathgauge.scorers.matching.wording import counted, short
 from pathgauge.scorers.types import Json
@@ -94,7 +94,7 @@ def _of_numbers(values: Values, where: str, share: float) -> Iterator[Cut]:
         yield Cut(frozenset(signs[sign]), f"{where} is {sign}")
     usual = {run: value for run, value in values.items() if _sign(value) not in unusual}
     ordered = sorted(usual, key=lambda run: (usual[run], run))
-    low, high = _bulk([usual[run] for run in ordered], bound(len(values), share))
+    low, high = _bulk([_as_float(usual[run]) for run in ordered], bound(len(values), share))
     outliers = [*ordered[:low], *ordered[high:]]
     for run in outliers:
         yield Cut(frozenset([run]), f"{where} is {short(usual[run])}")
@@ -116,6 +116,11 @@ def _bulk(ordered: Sequence[float], most: int) -> tuple[int, int]:
             if gain > best:
                 best, chosen = gain, (low, high)
     return chosen
+
+
+def _as_float(number: float) -> float:
+    """A whole number may be too large for a `float`, and differences of floats, too."""
+    return float(max(-MAX_NUMBER, min(MAX_NUMBER, number)))
 
 
 def _sign(value: float) -> str:

@@ -43,7 +43,7 @@ numbers at least `_MARGIN_OF_FEW / n`.
 """
 _FEW = 40
 """Calls of a step from which its own values are learned, and not those of all calls of the tool."""
-_MAX_NUMBER = 1e300
+MAX_NUMBER = 1e300
 """Ranges of larger numbers cannot be widened."""
 _DATED = frozenset({"date", "time", "time of day"})
 """Forms of values that move on, however few of them were seen."""
@@ -166,7 +166,7 @@ def _place(value: Json) -> tuple[float, str]:
 
 
 def _is_usual(number: float) -> bool:
-    return abs(number) <= _MAX_NUMBER
+    return abs(number) <= MAX_NUMBER
 
 
 def _near(numbers: Sequence[float]) -> Near:

@@ -65,6 +65,16 @@ def proposed(observed: Sequence[Observed], options: Options | None = None) -> Pr
     return proposal
 
 
+def test_numbers_that_no_float_can_hold_are_set_aside_like_others() -> None:
+    def one(number: int, amount: float) -> Observed:
+        bare = Invocation(f"{number:032x}", "0" * 16, "genai", scenario_id="s")
+        return Observed(replaced(bare, [ToolCall("pay", {"amount": amount})], "It is done."))
+
+    amounts = [*range(100, 140), 10**400, float("inf")]
+    found = proposed([one(number, amount) for number, amount in enumerate(amounts)])
+    assert (found.kept, found.accepted, found.rejected) == (40, 40, 2)
+
+
 def test_arguments_that_yaml_would_read_as_matchers_are_not_compared() -> None:
     queries = [{"$text": f"ORD-{number}", "limit": 5} for number in range(10, 30)]
     plain = [{"filter": {"age": {"$gt": number}}} for number in range(10, 30)]
