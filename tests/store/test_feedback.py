@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pathgauge import ToolTrajectoryAvgScore
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.feedback.answer import Scale
 from pathgauge.collector.core.feedback.kappa import Table
@@ -66,6 +67,25 @@ def test_an_answer_is_stored_as_it_was_given(tmp_path: Path) -> None:
         [found] = about(connection, Subject(trace_id("a")))
     assert found.answer == replace(given, comment="näh ?", rater=found.answer.rater)
     assert found.at == pytest.approx(time.time(), abs=60)
+
+
+def test_an_answer_about_an_old_run_does_not_bring_back_an_earlier_version_of_a_scorer(
+    tmp_path: Path,
+) -> None:
+    old = evaluation("old")
+    earlier = replace(old.results[0].criterion, scorer=_EarlierScore())
+    old = replace(old, results=(replace(old.results[0], criterion=earlier),))
+    with opened(tmp_path) as store:
+        commit(store, [old])
+        commit(store, [evaluation("b"), *given(answer("b", "down"))], WALL + 1)
+        commit(store, given(answer("old", "up")), WALL + 2)
+    with reading(tmp_path) as connection:
+        found = pairs(connection, RULES, Clock(WALL + 3), 0.0)
+    assert found.tables == {CriterionKey("", "trajectory"): Table(neither=1)}
+
+
+class _EarlierScore(ToolTrajectoryAvgScore):
+    version = "0"
 
 
 def test_nobody_learns_who_the_rater_is(tmp_path: Path) -> None:

@@ -51,42 +51,62 @@ class Pairs:
     answers: Counter[AnswerState] = field(default_factory=Counter)
 
 
+class _Version(NamedTuple):
+    """The pairs of one version of a scorer."""
+
+    table: Table
+    scored_at: float
+    """When it scored the newest of these runs, in Unix seconds."""
+
+
 @dataclass(slots=True)
 class Pairing:
-    """Collects pairs run by run, the newest first."""
+    """Collects pairs run by run, in any order: people also answer about old runs."""
 
     rules: VerdictRules
-    found: Pairs = field(default_factory=Pairs)
-    _scorers: dict[CriterionKey, str] = field(default_factory=dict)
-    """The newest version of each scorer; verdicts of others are not its own."""
+    _answers: Counter[AnswerState] = field(default_factory=Counter)
+    _versions: dict[CriterionKey, dict[str, _Version]] = field(default_factory=dict)
+    """The pairs by the version of the scorer. Only the newest counts, which is the one that scored
+    last: verdicts of others are not its own.
+    """
 
-    def add(self, tenant: str, answers: Sequence[Answer], judged: Iterable[Judged]) -> None:
-        """Add a run, with all answers about it."""
+    @property
+    def found(self) -> Pairs:
+        """The pairs so far."""
+        newest = {
+            key: max(versions.values(), key=lambda one: one.scored_at).table
+            for key, versions in self._versions.items()
+        }
+        return Pairs(newest, self._answers)
+
+    def add(
+        self, tenant: str, at: float, answers: Sequence[Answer], judged: Iterable[Judged]
+    ) -> None:
+        """Add a run that was scored at the Unix time `at`, with all answers about it."""
         criteria = list(judged)
         names = {one.name for one in criteria}
         for answer in answers:
             says = self.rules.verdict(answer)
-            self.found.answers["no_verdict" if says is None else "paired"] += 1
+            self._answers["no_verdict" if says is None else "paired"] += 1
         for one in criteria:
             people = people_say(self.rules, answers, one.name, names)
             if people is not None and one.passed is not None:
-                self._count(CriterionKey(tenant, one.name, one.judge), one, people)
+                self._count(CriterionKey(tenant, one.name, one.judge), at, one, people)
 
     def leave(self, state: AnswerState, answers: int = 1) -> None:
         """Count answers that are about no single run."""
-        self.found.answers[state] += answers
+        self._answers[state] += answers
 
-    def _count(self, key: CriterionKey, one: Judged, people: bool) -> None:
-        if self._scorers.setdefault(key, one.scorer) != one.scorer:
-            return
-        table = self.found.tables.get(key, Table())
+    def _count(self, key: CriterionKey, at: float, one: Judged, people: bool) -> None:
+        known = self._versions.setdefault(key, {}).get(one.scorer, _Version(Table(), at))
         place = {
             (True, True): "both",
             (True, False): "people_only",
             (False, True): "criterion_only",
             (False, False): "neither",
         }[people, bool(one.passed)]
-        self.found.tables[key] = table._replace(**{place: getattr(table, place) + 1})
+        table = known.table._replace(**{place: getattr(known.table, place) + 1})
+        self._versions[key][one.scorer] = _Version(table, max(at, known.scored_at))
 
 
 def people_say(

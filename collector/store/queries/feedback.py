@@ -187,7 +187,7 @@ def pairs(
     """
     pairing = Pairing(rules)
     for run, given in answered_runs(connection, pairing, clock, since, tenant):
-        pairing.add(run.tenant, given, [_judged(one) for one in run.criteria])
+        pairing.add(run.tenant, run.at, given, [_judged(one) for one in run.criteria])
     return pairing.found
 
 

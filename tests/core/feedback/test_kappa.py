@@ -75,7 +75,7 @@ class Raters(NamedTuple):
             up = random.random() < self.passes(self.person_errs, good=good)
             passed = random.random() < self.passes(self.criterion_errs, good=good)
             answer = Answer("", f"{number}", label="up" if up else "down")
-            pairing.add("", [answer], [Judged("quality", "judge 1", "judge@1", passed)])
+            pairing.add("", 0.0, [answer], [Judged("quality", "judge 1", "judge@1", passed)])
         return pairing.found.tables[KEY]
 
 

@@ -91,12 +91,12 @@ def test_a_run_counts_once_for_each_criterion() -> None:
     pairing = Pairing(RULES)
     people = [answer(rater, label="pass") for rater in "abc"]
     pairing.add(
-        "", people, [judged("quality", passed=True), judged("tone", passed=False, judge="m@1")]
+        "", 0.0, people, [judged("quality", passed=True), judged("tone", passed=False, judge="m@1")]
     )
-    pairing.add("", [answer(label="fail")], [judged("quality", passed=True)])
-    pairing.add("", [answer(label="fail")], [judged("quality", passed=None)])
-    pairing.add("", [answer(label="blue")], [judged("quality", passed=True)])
-    pairing.add("north", [answer(label="fail")], [judged("quality", passed=False)])
+    pairing.add("", 0.0, [answer(label="fail")], [judged("quality", passed=True)])
+    pairing.add("", 0.0, [answer(label="fail")], [judged("quality", passed=None)])
+    pairing.add("", 0.0, [answer(label="blue")], [judged("quality", passed=True)])
+    pairing.add("north", 0.0, [answer(label="fail")], [judged("quality", passed=False)])
     assert pairing.found.tables == {
         CriterionKey("", "quality"): Table(both=1, criterion_only=1),
         CriterionKey("", "tone", "m@1"): Table(people_only=1),
@@ -107,6 +107,7 @@ def test_a_run_counts_once_for_each_criterion() -> None:
 
 def test_verdicts_of_an_earlier_version_of_a_scorer_are_left_out() -> None:
     pairing = Pairing(RULES)
-    for scorer in ("s 2", "s 1", "s 2"):
-        pairing.add("", [answer(label="pass")], [judged("q", passed=True, scorer=scorer)])
+    # Somebody answered last about a run that the earlier version has scored.
+    for scorer, at in (("s 1", 5.0), ("s 2", 9.0), ("s 1", 6.0), ("s 2", 8.0), ("s 1", 7.0)):
+        pairing.add("", at, [answer(label="pass")], [judged("q", passed=True, scorer=scorer)])
     assert pairing.found.tables == {CriterionKey("", "q"): Table(both=2)}
