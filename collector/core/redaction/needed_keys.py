@@ -60,21 +60,24 @@ class NeededKeys:
     def __init__(self, registry: Registry, scenario_keys: Sequence[str]) -> None:
         self.registry = registry
         read = tuple(path for dialect in registry.dialects for path in dialect.reads)
-        names = (*self._paths(_NAME_FIELDS), *read)
+        names = self._paths(_NAME_FIELDS)
         ids = self._paths(_ID_FIELDS)
+        of_dialects = [key for key in _keys(read) if not _is_common(key)]
         self.names = frozenset(
-            (*_keys(names), *_SHARED_KEYS, *_wrapped_scenario_keys(scenario_keys))
+            (*_keys(names), *of_dialects, *_SHARED_KEYS, *_wrapped_scenario_keys(scenario_keys))
         )
         """Keys of names and numbers that scoring compares or groups by; not personal data."""
-        self.ids = frozenset(_keys(ids))
+        self.ids = frozenset((*_keys(ids), *_keys(read))) - self.names
+        """Keys of values that must stay different from each other."""
         self.needed = self.names | self.ids
         """Everything that scoring needs except messages, arguments, results and answers."""
-        flattened = (path for path in (*names, *ids) if isinstance(path, Flattened))
+        every = (*names, *read, *ids)
+        flattened = (path for path in every if isinstance(path, Flattened))
         self.prefixes = tuple(f"{path.prefix}." for path in flattened)
         """Prefixes of needed keys."""
-        self.members = self._members((*names, *ids), scenario_keys)
+        self.members = self._members(every, scenario_keys)
         """Needed members of JSON attributes: paths by key."""
-        self.event_keys = {**_event_keys((*names, *ids)), SESSION_END: frozenset({OUTCOME})}
+        self.event_keys = {**_event_keys(every), SESSION_END: frozenset({OUTCOME})}
         """Needed attributes of span events, by the name of the event."""
         self.outputs = self._paths(("output_messages",))
         """The field paths of model outputs."""
@@ -97,6 +100,11 @@ class NeededKeys:
         for key in metadata_keys:
             found["metadata"][key,] = None
         return {key: tuple(found[key]) for key in found if key not in self.needed}
+
+
+def _is_common(key: str) -> bool:
+    """Whether a key has no namespace, such as `name`, so that others use it for anything."""
+    return not {".", ":"} & set(key)
 
 
 def _attributes(paths: FieldPaths) -> Iterator[str | JsonMember]:

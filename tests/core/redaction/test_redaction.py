@@ -306,6 +306,16 @@ def test_patterns_match_fields_that_are_no_attributes(
     assert (one.name, one.status_message, only.name) == expected
 
 
+@pytest.mark.parametrize("key", ["error.stack_trace", "name"])
+def test_what_a_dialect_looks_at_is_redacted_where_it_may_hold_anything(key: str) -> None:
+    assert EMAIL not in repr(redacted({key: f"of {EMAIL}"}))
+
+
+def test_a_stack_trace_is_content() -> None:
+    sent = {"error.stack_trace": "ValueError: no order of Ann", "error.code": "404"}
+    assert redacted(sent, content=False) == {"error.code": "404"}
+
+
 def test_only_patterns_redact_names_that_scoring_compares() -> None:
     attributes = {
         "gen_ai.tool.name": "mail@v2.final",

@@ -93,7 +93,7 @@ _WRITTEN = (
 """Prefixes of the keys that a call writes onto the span around it."""
 
 _OF_RESPONSE = ("gen_ai.response.", "gen_ai.usage.", "gen_ai.output.", "gen_ai.completion.")
-_OF_FAILURE = ("error.code", "error.llm_provider", "error.stack_trace")
+_OF_FAILURE = ("error.code", "error.llm_provider")
 
 
 def _is_own(span: Span) -> bool:
