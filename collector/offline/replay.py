@@ -50,7 +50,7 @@ _UNBOUNDED = Bounds(
 )
 """Files come from the operator, so only memory limits them."""
 
-_ONE_SESSION = SessionBounds(max_turns=sys.maxsize, max_session_bytes=sys.maxsize)
+ONE_SESSION = SessionBounds(max_turns=sys.maxsize, max_session_bytes=sys.maxsize)
 """All turns of a conversation in one path are one session."""
 
 
@@ -133,7 +133,7 @@ def replay_files(
         scenario_keys=scenario_keys,
         judging=lambda *_: judging,
         max_conversation_bytes=sys.maxsize,
-        session_bounds=_ONE_SESSION,
+        session_bounds=ONE_SESSION,
         watch=ScorerWatch(failures),
     )
     events = pipeline.feed(files.spans, files.logs, 0.0) + pipeline.read_open(0.0)

@@ -1,7 +1,8 @@
 """`assert_passes`: the gate of `pathgauge score` as an assertion.
 
 It is stricter in one point. A gate over many traces reports an invocation whose scenario has no
-reference; a test that compares nothing would be useless, so here it fails.
+reference, and leaves one without a conversation out of sessions; a test that compares nothing would
+be useless, so here it fails.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig, for_gate, resolve
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.references import ReferenceSet, Unmatched
+from pathgauge.collector.core.sessions.session import conversation_of
 from pathgauge.collector.offline.coverage import references_of, unmatched
 from pathgauge.collector.offline.gate import Requirements, judge
 from pathgauge.collector.offline.replay import Replayed
@@ -27,6 +29,7 @@ from pathgauge.collector.testing.failure_text import failure_text
 from pathgauge.collector.testing.read import PathLike, read_invocations
 from pathgauge.collector.testing.scoring import as_runs_of, score_invocations
 from pathgauge.scorers.matching.wording import counted
+from pathgauge.scorers.session_protocol import scores_sessions
 from pathgauge.scorers.types import Invocation, Json, Reference
 
 Run = PathLike | Invocation | Iterable[Invocation]
@@ -96,7 +99,11 @@ def why_not(
         scored = score_invocations(invocations, active.evaluator, read.references, judge_all)
     scored = replace(scored, incomplete=read.incomplete)
     gate = judge([scored], active.evaluator, read.references, Requirements(min_coverage))
-    reasons = [*_without_reference(scored, active.evaluator, read.references), *gate.reasons]
+    reasons = [
+        *_without_reference(scored, active.evaluator, read.references),
+        *_without_session(scored, active.evaluator),
+        *gate.reasons,
+    ]
     if not reasons:
         return None
     return failure_text(reasons, (*read.notes, *active.warnings), failures([scored], gate))
@@ -168,10 +175,31 @@ def _without_reference(
         return []
     lost = replace(scored, evaluations=tuple(filter(_has_no_reference, scored.evaluations)))
     return [
-        f"No reference for {count} of {counted(len(scored.evaluations), 'invocation')}"
-        f" ({reason}), needed by {', '.join(needed)}."
+        f"No reference for {count} of {_invocations(scored)} ({reason}), needed by"
+        f" {', '.join(needed)}."
         for reason, count in unmatched([lost], references).items()
     ]
+
+
+def _without_session(scored: Replayed, evaluator: Evaluator) -> list[str]:
+    """A line if invocations belong to no session, and a criterion is about sessions."""
+    needed = [
+        criterion.name
+        for criterion in evaluator.criteria
+        if criterion.threshold is not None and scores_sessions(criterion.scorer)
+    ]
+    lost = [one for one in scored.evaluations if conversation_of(one.invocation) is None]
+    if not needed or not lost:
+        return []
+    return [
+        f"No conversation id of {len(lost)} of {_invocations(scored)}, needed by"
+        f" {', '.join(needed)}."
+    ]
+
+
+def _invocations(scored: Replayed) -> str:
+    found = sum(one.session is None for one in scored.evaluations)
+    return counted(found, "invocation")
 
 
 def _has_no_reference(evaluation: Evaluation) -> bool:

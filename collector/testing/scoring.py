@@ -5,6 +5,7 @@ Nothing is late here: turns of conversations are numbered once, and judges are w
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -19,8 +20,13 @@ from pathgauge.collector.core.evaluations.evaluator import (
 from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgments
 from pathgauge.collector.core.evaluations.turn import Turn, scores_of
 from pathgauge.collector.core.evidence.failures import with_failure
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.references import Match, ReferenceSet
-from pathgauge.collector.offline.replay import Replayed
+from pathgauge.collector.core.scoring import Scoring
+from pathgauge.collector.core.sessions.session import KeptTurn
+from pathgauge.collector.core.sessions.session_scoring import evaluate
+from pathgauge.collector.core.sessions.sessions import Sessions
+from pathgauge.collector.offline.replay import ONE_SESSION, Replayed
 from pathgauge.collector.offline.tables.scoring import JudgeAll
 from pathgauge.scorers.types import Invocation, Reference
 
@@ -59,7 +65,40 @@ def score_invocations(
     if judge_all is not None:
         _add_judged(_judged(scored.values(), references, judge_all), scored, turns)
     results = tuple(conversation.result(key) for key, conversation in ended)
-    return Replayed("", tuple(map(with_failure, scored.values())), results, ())
+    sessions = _of_sessions(list(scored.values()), evaluator, references, judge_all)
+    return Replayed("", (*map(with_failure, scored.values()), *sessions), results, ())
+
+
+def _of_sessions(
+    turns: Iterable[Evaluation],
+    evaluator: Evaluator,
+    references: ReferenceSet,
+    judge_all: JudgeAll | None,
+) -> Iterable[Evaluation]:
+    """The results of the sessions of these turns."""
+    if not evaluator.of_sessions:
+        return ()
+    judging: WhenJudged = "unconfigured" if judge_all is None else "later"
+    scoring = Scoring(
+        evaluator,
+        InternalTelemetry(),
+        lambda *_: judging,
+        frozenset(),
+        None,
+        judging_in_shadow=None,
+    )
+    sessions = Sessions(ONE_SESSION, sys.maxsize)
+    for turn in turns:
+        scores = {result.criterion.name: result.score.value for result in turn.results}
+        sessions.place(KeptTurn(turn.invocation, 0, 0.0, scores), 0.0)
+    found: dict[EvaluationKey, Evaluation] = {}
+    for session, by in sessions.drain(0.0):
+        evaluation = evaluate(session, by, scoring, references)
+        if evaluation.results or evaluation.awaits:
+            found[evaluation.key] = evaluation
+    if judge_all is not None:
+        _add_judged(_judged(found.values(), references, judge_all), found, {})
+    return found.values()
 
 
 def _add_judged(

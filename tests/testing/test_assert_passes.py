@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -336,3 +337,52 @@ def test_only_the_first_invocations_are_shown() -> None:
     text = failure([BAD] * 15, REFUND, TRAJECTORY)
     assert text.count("user: Pay!") == 10
     assert text.endswith("… and 5 more invocations")
+
+
+def talk(*tools: str, conversation: str | None = "talk") -> list[Invocation]:
+    return [
+        replace(
+            invocation(tool_call(tool)),
+            span_id=f"{number:016x}",
+            conversation_id=conversation,
+            start_ns=number,
+        )
+        for number, tool in enumerate(tools, 1)
+    ]
+
+
+def denied(request: JudgeRequest) -> Reply:
+    goal = {"statement": "A refund.", "reasoning": "There is none.", "holds": False}
+    return answering(findings=[goal])
+
+
+def test_judges_of_sessions_are_asked_when_all_turns_are_scored(tmp_path: Path) -> None:
+    with JudgeServer(judge=denied) as model:
+        config = tmp_path / "pathgauge.yaml"
+        providers = {"local": {"base_url": model.url, "allow_private": True}}
+        settings = {
+            "criteria": {"multi_turn_task_success_v1": 1.0},
+            "judge": {"model": "local:judge", "providers": providers, "retries": 0},
+        }
+        config.write_text(json.dumps(settings))
+        text = failure(talk("a", "b"), (), config)
+    assert reasons(text) == ["multi_turn_task_success_v1 for agent Failed. Expected 1, but got 0."]
+
+
+def test_criteria_of_sessions_are_those_of_all_turns() -> None:
+    criteria = {
+        "tool_calls": 1,
+        "session_turns": 2,
+        "calls": {"scorer": "mean_of_turns", "of": "tool_calls", "threshold": 1},
+    }
+    pathgauge.assert_passes(talk("a", "b"), criteria=criteria)
+    assert reasons(failure(talk("a", "b", "c"), (), criteria)) == [
+        "session_turns for agent Failed. Expected 2, but got 3."
+    ]
+
+
+def test_turns_without_a_conversation_have_no_session_and_do_not_pass() -> None:
+    criteria = {"tool_calls": 1, "session_turns": 2}
+    assert reasons(failure(talk("a", "b", conversation=None), (), criteria)) == [
+        "No conversation id of 2 of 2 invocations, needed by session_turns."
+    ]
