@@ -114,13 +114,16 @@ class _Stream(StreamingResponse):
 
 
 def _first(reading: Reading, request: Request, wanted: Filter) -> int:
-    """The cursor at which a stream begins: the last event that the client has seen, else now."""
+    """The cursor at which a stream begins: the last event that the client has seen, else now. An
+    event that is still to come was seen in another store, which this one has replaced.
+    """
     seen = request.headers.get("last-event-id", "")
     with reading() as connection:
         check_values(connection, wanted)
+        now = newest(connection)
         if seen.isascii() and seen.isdigit() and len(seen) < 19:
-            return int(seen)
-        return newest(connection)
+            return min(int(seen), now)
+        return now
 
 
 def _read(reading: Reading, wanted: Filter, row: int) -> Page:

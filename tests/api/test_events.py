@@ -84,6 +84,14 @@ def test_a_stream_continues_after_the_last_event_that_was_seen(collector: Collec
         assert next(events)["trace_id"] == missed
 
 
+def test_a_stream_that_was_opened_on_a_longer_store_has_the_results_of_this_one(
+    collector: Collector,
+) -> None:
+    with stream(collector, last="50000") as events:
+        sent = send(collector, RIGHT)
+        assert next(events)["trace_id"] == sent
+
+
 def test_a_collector_with_open_streams_stops_in_time_and_ends_them(collector: Collector) -> None:
     with stream(collector) as events:
         assert collector.stop() == 0
