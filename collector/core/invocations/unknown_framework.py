@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterable
 
 from pathgauge.collector.core.invocations.dialects.genai import GENAI
+from pathgauge.collector.core.invocations.dialects.telling_names import kind_in
 from pathgauge.collector.core.invocations.dialects.unknown import speaks
 from pathgauge.collector.core.invocations.grouping import Group
+from pathgauge.collector.core.invocations.node import Node
 from pathgauge.scorers.types import ToolCall
 
 _WITH_PLUGIN = re.compile(r"[A-Z]\w*-\w+")
@@ -25,9 +27,15 @@ def is_not_understood(group: Group) -> bool:
     work = [node for node in group.nodes if node.kind != "other"]
     if any(node.is_unknown for node in work):
         return True
-    others = (node for node in (*group.nodes, *group.above()) if node.is_unknown)
     by_conventions = any(node.dialects == (GENAI,) for node in work)
-    return by_conventions and any(speaks(node.span) for node in others)
+    return by_conventions and any(map(_may_be_agent, (*group.nodes, *group.above())))
+
+
+def _may_be_agent(node: Node) -> bool:
+    """Whether a span that was not read speaks of agents, or calls itself one and says no more."""
+    if node.is_unknown:
+        return speaks(node.span)
+    return not node.dialects and not node.span.attributes and kind_in(node.span.name) == "agent"
 
 
 def may_be_changed(group: Group, calls: Iterable[ToolCall]) -> bool:

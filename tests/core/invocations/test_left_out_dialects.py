@@ -49,11 +49,14 @@ as it knows those that its own instrumentation writes alone.
 """
 
 RUNS_TOGETHER = {
-    f"quarkus-langchain4j-1.10-native/{name}"
-    for name in ("stream-after-agent", "streams-at-once", "streams-in-turn")
+    "fast-agent-0.10-native/turns",
+    *(
+        f"quarkus-langchain4j-1.10-native/{name}"
+        for name in ("stream-after-agent", "streams-at-once", "streams-in-turn")
+    ),
 }
-"""Captures of several runs below one request that only the spans of their agents divide, which are
-known by their names alone. Without the dialect they are one invocation, with a flag.
+"""Captures of several runs below one request or program that only the spans of their agents divide,
+which are known by their names alone. Without the dialect they are one invocation, with a flag.
 """
 
 Read = tuple[Mapping[str, Any], list[Judged]]

@@ -110,6 +110,7 @@ def test_every_installed_dialect_with_a_switch_names_its_setting() -> None:
         "agentscope",
         "agentscope-runtime",
         "any-agent",
+        "fast-agent",
         "genkit",
         "langwatch",
         "livekit",

@@ -98,7 +98,7 @@ class Understood:
         if self._explicit_tool_name() and self.arguments() is not None:
             return "tool"
         match named:
-            case "agent":
+            case "agent" if not _METHOD.fullmatch(self.span.name) or self._has_conversation():
                 return "agent"
             case "tool" if self.tool_name():
                 return "tool"
@@ -109,6 +109,9 @@ class Understood:
         if named is None and self.tokens() is not None and self.model("out", "in"):
             return "model"
         return None
+
+    def _has_conversation(self) -> bool:
+        return self.conversation("in") is not None or self.conversation("out") is not None
 
     def _is_of_call(self) -> bool:
         """Whether a span with the name of a tool is the call itself. Others mention the tool, such
@@ -206,7 +209,8 @@ class Understood:
         if named is None:
             function = self._id_at((("function", "name"),), besides=_NAMES_IN_CODE)
             named = None if _METHOD.match(function or "") else function
-        return named or self._id_at((("call", "name"), ("definition", "name")))
+        named = named or self._id_at((("call", "name"), ("definition", "name")))
+        return None if named is None or named.startswith("<") else named
 
     def tool_name(self) -> str | None:
         """The name in an attribute of the tool, or the name of a span that is one word."""

@@ -447,3 +447,30 @@ def test_the_schemas_of_arguments_are_no_arguments() -> None:
     schemas = {"id": {"type": "integer"}}
     assert _call(run(args=schemas, input={"id": 42})).arguments == {"id": 42}
     assert _call(run(args=schemas)).arguments == {"id": 42}  # as the model asked
+
+
+def test_a_name_in_brackets_is_no_name_of_a_tool() -> None:
+    spans = run(arguments={"id": 42}, result="Paris")
+    around: dict[str, Any] = {"function.name": "<workflow>"}
+    spans.append(step("around", "run", 0.5, input={"id": 1}, output="Paris", **around))
+    assert [call.name for call in only(spans).tool_calls] == ["find_order"]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [({"step_name": "ToolCall"}, []), ({"prompt": "Where?", "output": "In Paris."}, ["Where?"])],
+)
+def test_a_method_of_a_class_for_agents_is_no_agent_if_nothing_is_said_in_it(
+    said: dict[str, Any], asked: list[str]
+) -> None:
+    agent = step("BaseAgent.call", agent_kind=1, tool_count=0, **said)
+    assert [one.user_input for one in read(Trace("", agent.trace_id, (agent,)))] == asked
+
+
+def test_a_span_that_only_calls_itself_an_agent_has_a_flag() -> None:
+    agent = span("a", "Agent: 'clerk' generate", {}, trace="t", scope="acme")
+    assert only([agent, conventional("chat", "chat gpt", "a", 1)]).flags >= {"unknown_dialect"}
+    request = span("a", "POST /agent", {"http.request.method": "POST"}, trace="t", scope="web")
+    assert not only([request, conventional("chat", "chat gpt", "a", 1)]).flags >= {
+        "unknown_dialect"
+    }
