@@ -33,7 +33,12 @@ def call_kind(name: str, node: Node | None, by: Node | None = None) -> CallKind:
 
 
 def _ends_run(name: str, node: Node | None) -> bool:
-    return node is not None and any(name in dialect.final_tools for dialect in node.dialects)
+    if node is None:
+        return False
+    if any(name in dialect.final_tools for dialect in node.dialects):
+        return True
+    agent = node.agent
+    return agent is not None and first(agent.spans, agent.fields.final_tool) == name
 
 
 def _recorded_kind(node: Node) -> CallKind | None:

@@ -188,7 +188,7 @@ class Losses:
             return False
         last = self.top_steps[-1]
         asked = list(asked_calls(last.content.output))
-        if not asked or any(call_kind(call.name, None) != "function" for call in asked):
+        if not asked or any(call_kind(one.name, None, last.node) != "function" for one in asked):
             return False
         number = self.dialogue.steps.index(last)
         calls = [call for call in self.calls if call.group == number]

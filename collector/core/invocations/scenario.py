@@ -44,6 +44,7 @@ WRAPPERS = (
     "mlflow.traceTag.",
     "genkit:metadata:",
     "mastra.metadata.",
+    "metadata.",
     "lmnr.association.properties.metadata.",
     "langwatch.langgraph.",
 )

@@ -30,6 +30,7 @@ _NAME_FIELDS = (
     "workflow_name",
     "tool_name",
     "tool_type",
+    "final_tool",
     "request_model",
     "response_model",
     "input_tokens",

@@ -98,6 +98,8 @@ class Fields:
     """The input of an agent or workflow: messages, or the text of the user."""
     agent_output: FieldPaths = ()
     """The output of an agent or workflow: messages that end with the answer, or the answer."""
+    final_tool: FieldPaths = ()
+    """On agent or workflow spans: the name of the tool that a model has to call with its answer."""
     final_response: FieldPaths = ()
     """The answer itself, as text or any other value."""
     finish_reasons: FieldPaths = ()

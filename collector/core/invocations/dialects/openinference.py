@@ -38,6 +38,7 @@ SCOPE = "openinference.instrumentation."
 LANGCHAIN, OPENAI_AGENTS = SCOPE + "langchain", SCOPE + "openai_agents"
 SMOLAGENTS, HAYSTACK = SCOPE + "smolagents", SCOPE + "haystack"
 BEEAI = SCOPE + "beeai"
+INSTRUCTOR = SCOPE + "instructor"
 CLAUDE_AGENT_SDK = SCOPE + "claude_agent_sdk"
 LANGCHAIN_JS = "@arizeai/openinference-instrumentation-langchain"
 AI_SDK = ("ai", vercel.SCOPE)
@@ -164,11 +165,16 @@ def enclosing_graph(span: Span) -> str | None:
 
 def name_of(span: Span) -> str | None:
     """The name of the span, which some instrumentations derive from the agent or tool. That of
-    Haystack derives it from classes, the AI SDK from the operation.
+    Haystack derives it from classes, those of Instructor and the AI SDK from the operation.
     """
-    if span.scope.name in (HAYSTACK, *AI_SDK):
+    if span.scope.name in (HAYSTACK, INSTRUCTOR, *AI_SDK):
         return None
     return as_id(reduce(str.removesuffix, _RUNS, span.name))
+
+
+def _object_of_instructor(span: Span) -> Any:
+    """What Instructor made of the reply of a model: the object that it was asked for."""
+    return span.attributes.get(_OUTPUT) if span.scope.name == INSTRUCTOR else None
 
 
 def copied_error(span: Span) -> bool:
@@ -271,6 +277,8 @@ OPENINFERENCE = Dialect(
         total_output_tokens=("llm.token_count.completion",),
         input_messages=(Flattened("llm.input_messages"), _INPUT),
         output_messages=(Flattened("llm.output_messages"), Derived(output_of)),
+        final_tool=("instructor.response_model",),
+        final_response=(Derived(_object_of_instructor),),
         agent_input=(
             JsonMember(_INPUT, ("messages",)),
             JsonMember(_INPUT, ("task",)),

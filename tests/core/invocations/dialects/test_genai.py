@@ -30,3 +30,9 @@ def test_the_tool_of_an_mcp_server_has_the_name_that_models_know(beside: object,
     tool = span("t", "execute_tool", named, parent="a", start=1, end=2)
     [found] = read(Trace("", trace_id("trace"), (agent, tool)))
     assert [call.name for call in found.tool_calls] == [name]
+
+
+def test_the_scenario_may_be_in_an_attribute_of_metadata() -> None:
+    attributes = {"gen_ai.operation.name": "invoke_agent", "metadata.pathgauge.scenario.id": "sc1"}
+    [read_one] = read(Trace("", trace_id("t"), (span("a", "a", attributes, trace="t"),)))
+    assert read_one.scenario_id == "sc1"

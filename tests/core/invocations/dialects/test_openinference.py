@@ -568,3 +568,23 @@ def test_in_langchain_for_javascript_a_graph_inside_a_tool_is_a_sub_agent() -> N
     assert [(call.id, call.kind, call.result) for call in found.tool_calls] == [
         ("c1", "agent", "Yes.")
     ]
+
+
+def test_the_object_that_instructor_asks_for_is_the_answer_and_its_tool_no_work() -> None:
+    around = span(
+        "a",
+        "instructor.create",
+        {
+            "openinference.span.kind": "CHAIN",
+            "instructor.response_model": "Answer",
+            "output.value": '{"text": "seven"}',
+        },
+        start=0,
+        end=9,
+        scope="openinference.instrumentation.instructor",
+    )
+    reply = asking("Answer", '{"text": "seven"}')
+    [read_one] = of(around, model("m", "a", 1, reply, scope="openinference.instrumentation.openai"))
+    assert (read_one.agent, read_one.final_response) == (None, '{"text": "seven"}')
+    assert [(call.name, call.kind) for call in read_one.tool_calls] == [("Answer", "final_answer")]
+    assert read_one.flags.isdisjoint({"lost_model_calls"})
