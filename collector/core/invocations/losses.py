@@ -122,7 +122,8 @@ class Losses:
         """
         agent = first.node.agent
         given = self.dialogue.input_of(agent) if agent is not None else ()
-        return _asked_since_user(first, given or first.content.turn)
+        told = any(message.text or message.calls or message.responses for message in given)
+        return _asked_since_user(first, given if told else first.content.turn)
 
     def _calls_lack_spans(self) -> bool:
         """Calls that were rejected or failed at once have no span, nor those that the provider of
