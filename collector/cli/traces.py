@@ -191,7 +191,7 @@ def score(
         requirements = Requirements(min_coverage, required, complete=not allow_incomplete)
         gate = judge(replayed, active.evaluator, active.references, requirements)
         _write_reports(replayed, gate, junit, html, markdown)
-    _print_notes(replayed, gate)
+    _print_notes(replayed, gate, active)
     if not printed:
         _print_result(replayed, gate, out, as_json=as_json, details=details, failed=failed)
     print_reasons(gate, err)
@@ -199,12 +199,15 @@ def score(
         raise typer.Exit(1)
 
 
-def _print_notes(replayed: Sequence[Replayed], gate: Gate) -> None:
+def _print_notes(replayed: Sequence[Replayed], gate: Gate, active: ActiveConfig) -> None:
+    from pathgauge.collector.offline.coverage import without_session
     from pathgauge.collector.offline.divided import divided
 
     notes = dict.fromkeys(note for one in replayed for note in one.notes)
     print_messages(note for note in notes if note not in gate.unread)
     print_messages(list(divided(replayed)))
+    if lost := without_session(replayed, active.evaluator):
+        print_messages([lost])
     if gate.not_run:
         absent = ", ".join(gate.not_run)
         print_messages([f"scenarios with a reference, but without an invocation: {absent}"])

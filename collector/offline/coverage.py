@@ -21,6 +21,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
 )
 from pathgauge.collector.core.references import Unmatched
 from pathgauge.collector.core.references.closest_ids import ClosestIds
+from pathgauge.collector.core.sessions.session import conversation_of
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.matching.wording import counted
 from pathgauge.scorers.session_protocol import scores_sessions
@@ -162,6 +163,28 @@ def _unmatched_reason(evaluation: Evaluation, known: ClosestIds) -> str:
         return f"{reason} in scenario {scenario!r}"
     closest = ", ".join(map(repr, known.of(scenario)))
     return f"{reason} {scenario!r}" + (f" (known: {closest})" if closest else "")
+
+
+def without_session(replayed: Iterable[Replayed], evaluator: Evaluator) -> str:
+    """Invocations that belong to no session, for lack of a conversation id, and the criteria with a
+    threshold that leave them out; empty if there are none.
+    """
+    left_out = dict.fromkeys(
+        criterion.name
+        for criterion in evaluator.every
+        if criterion.threshold is not None and scores_sessions(criterion.scorer)
+    )
+    if not left_out:
+        return ""
+    invocations = [
+        evaluation.invocation
+        for one in replayed
+        for evaluation in one.evaluations
+        if evaluation.session is None
+    ]
+    lost = sum(conversation_of(one) is None for one in invocations)
+    found = f"{lost} of {counted(len(invocations), 'invocation')}"
+    return f"No conversation id of {found}, needed by {', '.join(left_out)}." if lost else ""
 
 
 def required_scenarios(

@@ -19,8 +19,7 @@ from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import ActiveConfig, for_gate, resolve
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.references import ReferenceSet, Unmatched
-from pathgauge.collector.core.sessions.session import conversation_of
-from pathgauge.collector.offline.coverage import references_of, unmatched
+from pathgauge.collector.offline.coverage import references_of, unmatched, without_session
 from pathgauge.collector.offline.gate import Requirements, judge
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.collector.offline.tables.scoring import JudgeAll
@@ -29,7 +28,6 @@ from pathgauge.collector.testing.failure_text import failure_text
 from pathgauge.collector.testing.read import PathLike, read_invocations
 from pathgauge.collector.testing.scoring import as_runs_of, score_invocations
 from pathgauge.scorers.matching.wording import counted
-from pathgauge.scorers.session_protocol import scores_sessions
 from pathgauge.scorers.types import Invocation, Json, Reference
 
 Run = PathLike | Invocation | Iterable[Invocation]
@@ -101,7 +99,7 @@ def why_not(
     gate = judge([scored], active.evaluator, read.references, Requirements(min_coverage))
     reasons = [
         *_without_reference(scored, active.evaluator, read.references),
-        *_without_session(scored, active.evaluator),
+        *filter(None, [without_session([scored], active.evaluator)]),
         *gate.reasons,
     ]
     if not reasons:
@@ -178,22 +176,6 @@ def _without_reference(
         f"No reference for {count} of {_invocations(scored)} ({reason}), needed by"
         f" {', '.join(needed)}."
         for reason, count in unmatched([lost], references).items()
-    ]
-
-
-def _without_session(scored: Replayed, evaluator: Evaluator) -> list[str]:
-    """A line if invocations belong to no session, and a criterion is about sessions."""
-    needed = [
-        criterion.name
-        for criterion in evaluator.criteria
-        if criterion.threshold is not None and scores_sessions(criterion.scorer)
-    ]
-    lost = [one for one in scored.evaluations if conversation_of(one.invocation) is None]
-    if not needed or not lost:
-        return []
-    return [
-        f"No conversation id of {len(lost)} of {_invocations(scored)}, needed by"
-        f" {', '.join(needed)}."
     ]
 
 

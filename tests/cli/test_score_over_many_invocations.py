@@ -217,6 +217,19 @@ def test_runs_without_a_known_scenario_do_not_fail_a_gate_about_repeated_runs(
     }
 
 
+def test_invocations_that_belong_to_no_session_are_named(run: Run, folder: Path) -> None:
+    write(folder, 2, 0, {"routing": ROUTING, "session_turns": 5})
+    assert score(run).stderr == ""
+    turns = [turn(script("refund", "lookup"), conversation=name) for name in ("", "a", "a")]
+    (folder / "traces.bin").write_bytes(otlp(*turns))
+    result = score(run)
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "pathgauge: No conversation id of 1 of 3 invocations, needed by session_turns.\n"
+        "pathgauge: scenarios with a reference, but without an invocation: greet\n",
+    )
+
+
 def test_a_missing_turn_is_a_run_that_has_failed(run: Run, folder: Path) -> None:
     turns = [{"expected_tools": ["lookup"]}] * 3
     (folder / "references.yaml").write_text(yaml.safe_dump({"scenario": "talk", "turns": turns}))
