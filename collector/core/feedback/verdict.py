@@ -1,8 +1,8 @@
 """What an answer means: pass, fail, or neither.
 
-A label that is known decides. Otherwise a rating does, by its place on its scale. A rating in the
-middle is no verdict, and neither is one whose scale is unknown: to guess would be to make up ground
-truth.
+A label that is known decides, unless it is only the number of a rating. Otherwise a rating does, by
+its place on its scale. A rating in the middle is no verdict, and neither is one whose scale is
+unknown: to guess would be to make up ground truth.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ FAILED = frozenset(
         *("reject", "rejected", "disapproved", "unsatisfied", "dissatisfied", "unresolved"),
     }
 )
+_NUMBERS = frozenset({"+1", "1", "-1", "0"})
+"""Labels that are numbers. Beside a rating they repeat it: one of five stars is no pass."""
 _UNIT = Scale(0.0, 1.0)
 _NEAR = 1e-9
 """The part of a scale within which a rating is in the middle."""
@@ -47,15 +49,17 @@ class VerdictRules:
     def verdict(self, answer: Answer) -> bool | None:
         """Whether the person says pass; `None`: neither pass nor fail."""
         if answer.label is not None:
-            found = self._of_label(answer.label)
+            found = self._of_label(answer.label, is_rated=answer.rating is not None)
             if found is not None:
                 return found
         return None if answer.rating is None else self._of_rating(answer, answer.rating)
 
-    def _of_label(self, label: str) -> bool | None:
+    def _of_label(self, label: str, *, is_rated: bool) -> bool | None:
         plain = label.strip().lower()
         if plain in self.labels:
             return self.labels[plain]
+        if is_rated and plain in _NUMBERS:
+            return None
         plain = plain.replace("-", "_").replace(" ", "_") if len(plain) > 2 else plain
         if plain in PASSED:
             return True

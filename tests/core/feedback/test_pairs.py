@@ -26,6 +26,10 @@ def answer(rater: str | None = None, /, **fields: Any) -> Answer:
         ({"label": "👎"}, False),
         ({"label": "not helpful"}, False),
         ({"label": "-1"}, False),
+        ({"label": "1"}, True),
+        ({"label": "1", "rating": 1.0, "scale": Scale(1, 5)}, False),
+        ({"label": "1", "rating": 1.0}, True),
+        ({"label": "0", "rating": 0.0, "scale": Scale(-1, 1)}, None),
         ({"label": "blue"}, None),
         ({"label": "blue", "rating": 1.0}, True),
         ({"label": "fail", "rating": 1.0}, False),
@@ -55,6 +59,7 @@ def test_the_configuration_decides_about_labels_and_scales() -> None:
     assert rules.verdict(answer(label="Blue")) is True
     assert rules.verdict(answer(label="pass")) is False
     assert rules.verdict(answer(name="stars", rating=4.0)) is True
+    assert VerdictRules({"1": True}).verdict(answer(label="1", rating=0.0)) is True
     assert rules.verdict(answer(name="stars", rating=3.0, scale=Scale(0, 3))) is False
 
 
