@@ -51,7 +51,6 @@ _SHARED_KEYS = (
     TURN,
     SESSION_END,
     REDACTED_KEY,
-    FLAGS,
 )
 
 
@@ -68,7 +67,7 @@ class NeededKeys:
             (*_keys(names), *of_dialects, *_SHARED_KEYS, *_wrapped_scenario_keys(scenario_keys))
         )
         """Keys of names and numbers that scoring compares or groups by; not personal data."""
-        self.ids = frozenset((*_keys(ids), *_keys(read))) - self.names
+        self.ids = frozenset((*_keys(ids), *_keys(read), FLAGS)) - self.names
         """Keys of values that must stay different from each other."""
         self.needed = self.names | self.ids
         """Everything that scoring needs except messages, arguments, results and answers."""

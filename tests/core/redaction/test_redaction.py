@@ -306,7 +306,7 @@ def test_patterns_match_fields_that_are_no_attributes(
     assert (one.name, one.status_message, only.name) == expected
 
 
-@pytest.mark.parametrize("key", ["error.stack_trace", "name"])
+@pytest.mark.parametrize("key", ["error.stack_trace", "name", "pathgauge.flags"])
 def test_what_a_dialect_looks_at_is_redacted_where_it_may_hold_anything(key: str) -> None:
     assert EMAIL not in repr(redacted({key: f"of {EMAIL}"}))
 
