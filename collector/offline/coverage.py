@@ -212,7 +212,8 @@ def required_scenarios(
 
 
 def _is_required(name: str, pattern: str) -> bool:
-    return pattern == ALL or fnmatchcase(name, pattern)
+    # An id may have brackets, such as `refund[eur]`.
+    return pattern in (ALL, name) or fnmatchcase(name, pattern)
 
 
 def _matches_none(pattern: str, names: Sequence[str]) -> str:

@@ -157,6 +157,12 @@ def test_a_pattern_that_matches_no_scenario_is_a_mistake() -> None:
     ]
 
 
+def test_an_id_with_brackets_is_required_as_it_is() -> None:
+    references = [reference("refund[eur]"), reference("refunde")]
+    assert required_scenarios(references, ["refund[eur]"]) == {"refund[eur]", "refunde"}
+    assert required_scenarios(references[:1], ["refund[eur]"]) == {"refund[eur]"}
+
+
 def test_all_scenarios_of_no_references_are_a_mistake() -> None:
     with pytest.raises(ConfigError) as caught:
         required_scenarios([], ["all"])
