@@ -188,10 +188,11 @@ def test_coverage_and_required_scenarios_apply_to_tables(run: Run, folder: Path)
     )
 
 
-def test_latency_and_failure_of_a_row_are_scored(run: Run, folder: Path) -> None:
+@pytest.mark.parametrize(("no", "yes"), [(0, "1"), (0.0, "1.0"), ("false", True)])
+def test_latency_and_failure_of_a_row_are_scored(no: Any, yes: Any, run: Run, folder: Path) -> None:
     rows = [
-        {**RIGHT, "latency_in_seconds": 1.5, "failure": 0},
-        {**WRONG, "latency_in_seconds": "2", "failure": "1"},
+        {**RIGHT, "latency_in_seconds": 1.5, "failure": no},
+        {**WRONG, "latency_in_seconds": "2", "failure": yes},
     ]
     (folder / "table.json").write_text(json.dumps(rows))
     (folder / "c.json").write_text(json.dumps({"criteria": {"latency": None, "failure": None}}))

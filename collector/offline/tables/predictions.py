@@ -33,7 +33,11 @@ from pathgauge.scorers.types import Flag, Invocation, Json, Reference, ToolCall
 DIALECT = "table"
 """The dialect of invocations that were read from a table."""
 
-_FLAGS: Mapping[Json, bool] = {"0": False, "1": True, "false": False, "true": True}
+_FLAGS: Mapping[Json, bool] = {
+    **dict.fromkeys(("0", "0.0", "false"), False),
+    **dict.fromkeys(("1", "1.0", "true"), True),
+}
+"""As text: pandas writes 0.0 and 1.0 if another row has no value."""
 _NANOSECONDS = 1_000_000_000
 
 
