@@ -32,6 +32,7 @@ DIFFERENT = {
     "browser-use-0.13-laminar/follow-up",
     *(f"dspy-3.4-openinference/{name}" for name in ("S1", "S1-v2", "S3", "S3-v2", "S5")),
     *(f"dspy-3.4-otelgenai/{name}" for name in ("v2", "v2-turns")),
+    "instructor-1.17-openinference/turns",
     # One model call encloses all rounds, which the conventions cannot state.
     *(f"voltagent-2.10-native/{name}" for name in ("sub", "turns")),
     # A number as result, which becomes its text.
