@@ -239,19 +239,24 @@ def _outcomes(evaluation: Evaluation, evaluator: Evaluator) -> Iterator[tuple[st
     """Each criterion that has a threshold and applies, and why it has no score, if it has none.
     Repeated runs are those of a scenario, so such criteria apply to no other invocation.
     """
+    has_reference = evaluation.match.reference is not None
     for result in evaluation.results:
-        aggregation = result.criterion.aggregation
-        of_runs = aggregation is not None and aggregation.of_runs
-        if result.criterion.threshold is None or (of_runs and evaluation.match.reference is None):
+        criterion = result.criterion
+        if criterion.threshold is None or (_is_of_runs(criterion) and not has_reference):
             continue
         reason = unscored_reason(result)
         if reason is not None or result.score.value is not None:
-            yield result.criterion.name, reason
+            yield criterion.name, reason
     unmatched = evaluation.match.unmatched
     if unmatched in _LACKS_REFERENCE:
         for criterion in _criteria_of(evaluation, evaluator):
-            if criterion.threshold is not None and criterion.scorer.needs_reference:
+            needs_scenario = criterion.scorer.needs_reference or _is_of_runs(criterion)
+            if criterion.threshold is not None and needs_scenario:
                 yield criterion.name, unmatched
+
+
+def _is_of_runs(criterion: Criterion) -> bool:
+    return criterion.aggregation is not None and criterion.aggregation.of_runs
 
 
 def _criteria_of(evaluation: Evaluation, evaluator: Evaluator) -> tuple[Criterion, ...]:

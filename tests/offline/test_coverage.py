@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, strategies as st
 
 from pathgauge import Failure, Reference, ReferenceTurn, Score, ToolTrajectoryF1
 from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator, Result
 from pathgauge.collector.core.references import UNMATCHED, Match, Unmatched
 from pathgauge.collector.offline.coverage import Coverage, required_scenarios
@@ -79,6 +82,15 @@ def test_an_invocation_that_should_have_a_reference_counts(why: Unmatched) -> No
         *((Coverage("f1", 1, 0, {why: 1}),) if counts else ()),
         Coverage("failure", 1, 1, {}),
     )
+
+
+def test_a_run_that_no_scenario_can_count_is_not_covered() -> None:
+    repeated = replace(FAILURE, aggregation=Aggregation("suite", "pass^k", k=2))
+    match = Match(unmatched="no_conversation_id")
+    found = covered(
+        evaluation(scored(repeated, 0.0), match=match), evaluator=Evaluator((repeated,))
+    )
+    assert found == (Coverage("failure", 1, 0, {"no_conversation_id": 1}),)
 
 
 def test_the_criteria_of_a_scenario_count_where_it_lacks_a_conversation() -> None:
