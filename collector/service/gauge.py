@@ -93,15 +93,17 @@ class Gauge:
 
     def current_scores(self) -> Sequence[CurrentScore]:
         """The recent scores that the gauges show; for any thread."""
-        return [one for one in self._series.current_scores() if one.window.tenant != CANARY_TENANT]
+        return [
+            one for one in self._series.shown.current_scores() if one.window.tenant != CANARY_TENANT
+        ]
 
     def drifts(self) -> Sequence[Explained]:
         """What is known about each stream of scores; for any thread."""
-        return [one for one in self._series.drifts() if one.drift.key.tenant != CANARY_TENANT]
+        return [one for one in self._series.shown.drifts() if one.drift.key.tenant != CANARY_TENANT]
 
     def traffic(self) -> Sequence[TrafficStatus]:
         """What is known about the tool calls of each agent; for any thread."""
-        return [one for one in self._series.traffic() if one.tenant != CANARY_TENANT]
+        return [one for one in self._series.shown.traffic() if one.tenant != CANARY_TENANT]
 
     def finish(self) -> None:
         """Have the next commits store everything, as the process stops; for any thread."""

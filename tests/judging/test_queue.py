@@ -97,13 +97,13 @@ async def test_the_judged_scores_have_a_window_of_their_own(live: Live) -> None:
     assert publishes_times(life, 300)
     means = {
         s.labels["metric"]: s.value
-        for m in life.prometheus.collect()
+        for m in life.prometheus.shown.collect()
         for s in m.samples
         if s.name == "pathgauge_score_window_mean"
     }
     samples = {
         s.labels["metric"]: s.value
-        for m in life.prometheus.collect()
+        for m in life.prometheus.shown.collect()
         for s in m.samples
         if s.name == "pathgauge_score_window_samples"
     }
@@ -143,7 +143,7 @@ async def test_scores_of_judges_are_in_the_windows_of_the_next_process(
     life = live(Model(), tmp_path)
     found = {
         s.labels["metric"]: s.value
-        for m in life.prometheus.collect()
+        for m in life.prometheus.shown.collect()
         for s in m.samples
         if s.name == "pathgauge_score_window_mean"
     }

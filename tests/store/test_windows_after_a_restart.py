@@ -177,12 +177,12 @@ def test_a_version_with_little_of_the_traffic_keeps_its_window(live: Live) -> No
         before.publish_all(*scores, agent_version=version)
     [shown] = {
         score.window.samples
-        for score in before.sink.current_scores()
+        for score in before.sink.shown.current_scores()
         if score.window.version == "v2"
     }
     assert shown == SIZE
-    windows = {(one.window, one.window.values) for one in before.sink.current_scores()}
-    after = {(one.window, one.window.values) for one in live().sink.current_scores()}
+    windows = {(one.window, one.window.values) for one in before.sink.shown.current_scores()}
+    after = {(one.window, one.window.values) for one in live().sink.shown.current_scores()}
     assert after == windows
 
 
@@ -227,7 +227,7 @@ def test_windows_are_the_same_as_if_everything_were_read(
     everything = live(limits=limits, reads_everything=True)
     after = live(limits=limits)
     shown, expected = (
-        {(one.window, one.window.values) for one in life.sink.current_scores()}
+        {(one.window, one.window.values) for one in life.sink.shown.current_scores()}
         for life in (after, everything)
     )
     assert shown == expected
@@ -247,7 +247,7 @@ def test_a_rare_score_of_a_version_without_room_is_in_the_window_of_its_scenario
 
 
 def tokens_in(life: Life) -> list[tuple[str, str, str | None, tuple[float, ...]]]:
-    windows = [one.window for one in life.sink.current_scores()]
+    windows = [one.window for one in life.sink.shown.current_scores()]
     return [
         (one.agent, one.scenario, one.version, one.values)
         for one in windows

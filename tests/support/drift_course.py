@@ -189,11 +189,11 @@ class DriftCourse:
         self._next_scrape = None
         sink, now = self.harness.sink, self.harness.now
         # Adjusted evidence is never above the evidence, and the exposition takes long to render.
-        quiet = all(one.drift.evidence <= 365 for one in sink.drifts())
+        quiet = all(one.drift.evidence <= 365 for one in sink.shown.drifts())
         if quiet and not self.firing and self._on_scrape is None:
             return
         self.harness.now = at
-        families = list(sink.collect())
+        families = list(sink.shown.collect())
         self.harness.now = now
         found = firing(families)
         self.pages += [(at, page) for page in sorted(found - self.firing)]

@@ -49,7 +49,7 @@ def shown(
     return {
         "metrics": [line for line in lines if not line.startswith(("process_", "python_"))],
         "counts": [(tuple(key), state) for key, state in stored],
-        "scores": prometheus.current_scores(),
+        "scores": prometheus.shown.current_scores(),
         "events": [
             (
                 one.log_record.timestamp,

@@ -70,7 +70,7 @@ class Recording:
         """Ask the judges, and write what a scrape would show at this Unix time."""
         self._judge(now)
         self._collect_counts()
-        self._file.write(self._series.parts("openmetrics"), now)
+        self._file.write(self._series.shown.parts("openmetrics"), now)
 
     def commit(
         self, now: float, position: Callable[[int, Spent], Row], store: Callable[[Progress], bool]

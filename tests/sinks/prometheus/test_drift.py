@@ -140,7 +140,7 @@ def test_the_tool_that_a_worse_version_misses_is_named() -> None:
     publish_scores(harness, *[0.0] * 2, each=30 * MINUTE, agent_version="v1")
     publish_scores(harness, *[1.0] * 38, each=30 * MINUTE, agent_version="v1")
     publish_scores(harness, *[0.0] * 20, each=30 * MINUTE, agent_version="v2")
-    streams = {one.drift.against: one.changes for one in harness.sink.drifts()}
+    streams = {one.drift.against: one.changes for one in harness.sink.shown.drifts()}
     (change,) = streams["version"]
     assert (change.miss.tool, change.rate, change.rate_before) == ("search", 1.0, 0.02)
     assert harness.series("pathgauge_drift_misses") == {

@@ -327,7 +327,9 @@ def test_no_scrape_sees_a_part_of_a_commit() -> None:
         counting.start()
         seen: set[tuple[float, ...]] = set()
         while len(seen) < 30 and counting.is_alive():
-            samples = [sample for family in harness.sink.collect() for sample in family.samples]
+            samples = [
+                sample for family in harness.sink.shown.collect() for sample in family.samples
+            ]
             shown = {
                 sample.name: sample.value
                 for sample in samples
