@@ -184,6 +184,7 @@ class Pipeline:
         """
         if turn.session is not None:
             return self._sessions.receive(turn, now, row)
+        self._sessions.expect(turn)
         return self._sessions.follow(self._turns.receive(turn, now, row), now)
 
     def hear(self, reached: float) -> None:
@@ -280,7 +281,10 @@ class Pipeline:
             judgments_ended=ended,
             turns=turns.turns,
             ended_conversations=turns.ended_conversations,
-            forwarded=(*turns.forwarded, *self._sessions.forwarded()),
+            forwarded=(
+                *map(self._sessions.handed_over, turns.forwarded),
+                *self._sessions.forwarded(),
+            ),
             sessions=self._sessions.changes(),
         )
 

@@ -98,6 +98,8 @@ class ForwardedTurn:
     """When its partition has read it. `None` if that is unknown or cannot be compared with the time
     of the receiver: it counts as read when it arrives.
     """
+    joins: bool = False
+    """Whether it was evaluated before without a conversation, so that it is in no session yet."""
 
 
 PublishedEvent = Evaluation | Judged | ShadowJudged | Withdrawn | ConversationResult | FeedbackGiven

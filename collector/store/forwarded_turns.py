@@ -19,7 +19,9 @@ def encode(turn: ForwardedTurn) -> bytes:
     """The turn as compressed JSON. Its target is not part of it."""
     values: list[object] = [turn.key, turn.closed_by, turn.revision, turn.void]
     session = turn.session and [turn.session.conversation, dict(turn.session.scores)]
-    if turn.at is not None:
+    if turn.joins:
+        values += [session, turn.at, turn.joins]
+    elif turn.at is not None:
         values += [session, turn.at]
     elif session is not None:
         values.append(session)
@@ -35,7 +37,7 @@ def decode(body: bytes) -> ForwardedTurn:
     text = zstandard.decompress(body, max_output_size=_MAX_DECODED_BYTES)
     known, _, content = text.partition(b"\n")
     (tenant, trace_id, span_id), closed_by, revision, void, *more = orjson.loads(known)
-    session, at = (*more, None, None)[:2]
+    session, at, joins = (*more, None, None, None)[:3]
     turn = ForwardedTurn(
         (tenant, trace_id, span_id),
         closed_by=closed_by,
@@ -43,6 +45,7 @@ def decode(body: bytes) -> ForwardedTurn:
         void=void,
         session=None if session is None else SessionNews(*session),
         at=at,
+        joins=bool(joins),
     )
     if not content:
         return turn

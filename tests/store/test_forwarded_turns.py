@@ -19,6 +19,7 @@ AT = 1_800_000_000.25
 TURNS = {
     "a turn": ForwardedTurn(KEY, INVOCATION, "idle", 3, at=AT),
     "a turn of unknown time": ForwardedTurn(KEY, INVOCATION, "idle", 3),
+    "a turn that joins a session": ForwardedTurn(KEY, INVOCATION, "idle", 3, at=AT, joins=True),
     "no turn any more": ForwardedTurn(KEY, void=True, at=AT),
     "a turn of a session": ForwardedTurn(KEY, INVOCATION, revision=1, session=NEWS, at=AT),
     "scores of a session": ForwardedTurn(KEY, revision=1, session=NEWS),

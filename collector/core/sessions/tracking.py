@@ -92,6 +92,18 @@ class SessionTracking:
             return list(self._left(self.sessions.withdraw(turn.key, now)))
         return []
 
+    def handed_over(self, turn: ForwardedTurn) -> ForwardedTurn:
+        """The turn, with what the partition that evaluates it has to know of its session."""
+        if turn.invocation is None or turn.key not in self._outside:
+            return turn
+        del self._outside[turn.key]
+        return replace(turn, joins=True)
+
+    def expect(self, turn: ForwardedTurn) -> None:
+        """Prepare for the evaluation of a turn that another partition has handed over."""
+        if turn.joins:
+            self._remember_outside(turn.key)
+
     def expire(self, now: float) -> list[PipelineEvent]:
         """Score the sessions that have ended by `now`."""
         self._now = max(self._now, now)
@@ -165,10 +177,13 @@ class SessionTracking:
             self._outside.pop(turn.key, None)
             return was_outside
         if not turn.revision:
-            self._outside[turn.key] = None
-            if len(self._outside) > _MAX_OUTSIDE:
-                self._outside.popitem(last=False)
+            self._remember_outside(turn.key)
         return False
+
+    def _remember_outside(self, key: EvaluationKey) -> None:
+        self._outside[key] = None
+        if len(self._outside) > _MAX_OUTSIDE:
+            self._outside.popitem(last=False)
 
     def _forward_or_add(self, turn: KeptTurn) -> Iterator[PipelineEvent]:
         if not self._forwarding.forward(turn, conversation_of(turn.invocation)):

@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from pathgauge.collector.core.evaluations.evaluator import Evaluation, Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.spans import Span
-from pathgauge.collector.core.partitioning import WHOLE, Partition, partition_of_session
+from pathgauge.collector.core.partitioning import (
+    WHOLE,
+    Partition,
+    partition_of_conversation,
+    partition_of_session,
+)
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent, Withdrawn
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.store.forwarded_turns import decode, encode
 from pathgauge.collector.testing import span, span_id
 from pathgauge.scorers.types import Reference, ReferenceTurn
 from support.dialects import INSTALLED
@@ -140,3 +148,32 @@ def test_a_turn_whose_conversation_arrives_with_late_spans_is_part_of_its_sessio
     assert ended.session is not None
     assert len(ended.session.members) == 2
     assert telemetry.session_turns_dropped.total() == 0
+
+
+@pytest.mark.parametrize(("scenario", "sessions_in"), [("talks", 0), ("talk", 1)])
+def test_a_turn_that_another_partition_scores_because_of_late_spans_is_part_of_its_session(
+    scenario: str, sessions_in: int
+) -> None:
+    name = next(
+        name
+        for name in map(str, range(100))
+        if partition_of_session("", name, 2) == sessions_in
+        and partition_of_conversation(("", name, scenario), 2) == 1
+    )
+    named = {"gen_ai.conversation.id": name, "pathgauge.scenario.id": scenario}
+    references = ReferenceSet([Reference(scenario, (ReferenceTurn(), ReferenceTurn()))])
+    here, telemetry = pipeline(references, partition=Partition(0, 2))
+    there, telemetry_there = pipeline(references, partition=Partition(1, 2))
+    fed(here, [agent("a", None, parent="root", start=10.0, end=15.0)], 10.0)
+    fed(here, [span("root", "POST /chat", named, start=9.0, end=60.0)], 20.0)
+    for one in here.changes().forwarded:
+        there.feed_turn(decode(encode(one)), 20.0)
+    there.expire(30.0)
+    for one in there.changes().forwarded:
+        here.feed_turn(decode(encode(one)), 30.0)
+    events = [*here.expire(1_000.0), *there.expire(1_000.0)]
+    [ended] = [one for one in events if isinstance(one, Evaluation)]
+    assert ended.session is not None
+    assert [member[1] for member in ended.session.members] == [span_id("a")]
+    dropped = telemetry.session_turns_dropped, telemetry_there.session_turns_dropped
+    assert [one.total() for one in dropped] == [0, 0]
