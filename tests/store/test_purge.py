@@ -40,18 +40,20 @@ from pathgauge.collector.core.evaluations.evaluator import (
     EvaluationKey,
     Evaluator,
 )
+from pathgauge.collector.core.evaluations.stored_turn import StoredTurn
+from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
 from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.pipeline import Pipeline
-from pathgauge.collector.core.pipeline_events import Judged
+from pathgauge.collector.core.pipeline_events import Changes, Judged
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.service.request_queue import RequestQueue
 from pathgauge.collector.service.worker import Worker
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
-from pathgauge.collector.store import Delivery, Purged, Selection
+from pathgauge.collector.store import Delivery, Progress, Purged, Selection
 from pathgauge.collector.store.purge import mark
 from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.store import SqliteStore
@@ -714,3 +716,31 @@ def _content(delivery: Delivery) -> tuple[object, ...]:
         if one.trace_id != trace_id("0")
     ]
     return delivery.row, delivery.at, origin.tenant, origin.transport, origin.signal, spans
+
+
+def test_a_turn_that_waits_for_its_evaluation_is_as_old_as_its_requests(tmp_path: Path) -> None:
+    invocation = Invocation(trace_id("a"), span_id("a"), "genai", conversation_id="talk")
+    changes = Changes(turns=(StoredTurn(invocation, 1.0, held=True),))
+    store = SqliteStore(tmp_path)
+    store.open()
+    store.start(lambda delivery: False, time.monotonic)
+    assert store.commit(Progress(0, 1.0, time.time(), changes=changes))
+    purged = store.purge(Selection(before=time.time() - 3600))
+    left = store.held()
+    store.close()
+    assert (purged.traces, left) == (frozenset(), {("", trace_id("a"))})
+
+
+@pytest.mark.parametrize("body", ["{", "null", "{}"])
+async def test_a_damaged_result_is_purged_with_its_trace(body: str, live: Live) -> None:
+    life = live()
+    await life.send(request(turn("secret", conversation="talk"), turn("a", conversation="talk")))
+    life.scored(6, "a", "secret")
+    life.purge(of_trace("unheard of"))  # what was scored is durable now
+    life.store.record_feedback([Answer("", "", conversation_id="other", label="pass")])
+    with closing(sqlite3.connect(life.folder / files.DATABASE)) as connection, connection:
+        connection.execute(
+            "UPDATE results SET body = ? WHERE trace_id = ?", (body, trace_id("secret"))
+        )
+    assert found(life.purge(of_trace("secret"))) == (1, 1, None)
+    assert holds(life.folder, "secret", "a") == [False, True]

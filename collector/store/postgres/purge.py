@@ -40,7 +40,7 @@ _HAS_RESULT_SINCE = """EXISTS (
   WHERE r.trace_id = {table}.trace_id AND r.span_id = {table}.span_id
   AND r.tenant = {table}.tenant AND r.revision = 0 AND r.at >= :before
 )"""
-
+_IS_EVALUATED = "(body::json ->> 'held') IS DISTINCT FROM 'true'"
 _FIRST_IS_OLD = """EXISTS (
   SELECT 1 FROM results AS r
   WHERE r.trace_id = results.trace_id AND r.span_id = results.span_id
@@ -194,11 +194,13 @@ def _purge_open(
     connection: PostgresConnection, table: str, before: float | None
 ) -> set[EvaluationKey]:
     """Delete turns of open conversations, or evaluations that wait for judges. Each was stored
-    together with its result, whose time counts.
+    together with its result, whose time counts. A turn that waits for its first evaluation has no
+    result yet: the time of its requests counts.
     """
     purged = f"WHERE {_CHOSEN}"
     if before is not None:
-        purged += f" OR NOT {_HAS_RESULT_SINCE.format(table=table)}"
+        is_evaluated = f"AND {_IS_EVALUATED}" if table == "turns" else ""
+        purged += f" OR NOT {_HAS_RESULT_SINCE.format(table=table)} {is_evaluated}"
     keys: set[EvaluationKey] = set(
         connection.execute(
             f"SELECT tenant, trace_id, span_id FROM {table} {purged}", {"before": before}

@@ -12,16 +12,22 @@ from pathgauge.collector.store.purge.mark import Mark
 from pathgauge.collector.store.purge.removed import Removed, key_of, remove_results
 from pathgauge.collector.store.sql import delete
 
+
+def _json(column: str, name: str) -> str:
+    """A member of an object; NULL in a damaged row, which must not keep the others from removal."""
+    return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{name}') END"
+
+
 # The `+` keeps SQLite from an index that begins with the tenant, of whom there may be only one.
 _OF_TRACES = """
 SELECT {columns} FROM purging CROSS JOIN {table} AS t
 ON t.trace_id = purging.trace_id AND +t.tenant = purging.tenant WHERE purging.id <= ?
 """
 _OF_KEY = "t.id, t.tenant, t.trace_id, t.span_id"
-_CONVERSATIONS = """
-SELECT DISTINCT t.tenant, json_extract(t.body, '$.conversation') FROM purging
+_CONVERSATIONS = f"""
+SELECT DISTINCT t.tenant, {_json("t.body", "conversation")} AS conversation FROM purging
 CROSS JOIN results AS t ON t.trace_id = purging.trace_id AND +t.tenant = purging.tenant
-WHERE purging.id <= ? AND json_extract(t.body, '$.conversation') IS NOT NULL
+WHERE purging.id <= ? AND conversation IS NOT NULL
 """
 _COLUMNS = {"turns": _OF_KEY, "awaited": _OF_KEY, "results": f"{_OF_KEY}, t.at"}
 _SAME_RESULT = "t.trace_id = o.trace_id AND t.span_id = o.span_id AND +t.tenant = o.tenant"
@@ -38,12 +44,14 @@ SELECT id FROM evidence AS o WHERE at < ? AND NOT EXISTS
 """
 OPEN = ("turns", "awaited")
 """Turns of open conversations, and evaluations that wait for judges. Each was stored together with
-its result, whose time counts.
+its result, whose time counts. A turn that waits for its first evaluation has no result yet: the
+time of its requests counts.
 """
 _OLD_OPEN = f"""
 SELECT id, tenant, trace_id, span_id FROM {{table}} AS o WHERE NOT EXISTS
 (SELECT 1 FROM results AS t WHERE {_SAME_RESULT} AND t.revision = 0 AND t.at >= ?)
 """
+_IS_EVALUATED = f"{_json('body', 'held')} IS NOT 1"
 
 
 def of_traces(table: str) -> str:
@@ -123,7 +131,10 @@ def remove_rest(connection: sqlite3.Connection, purge: Mark, removed: Removed) -
     if purge.before is None or not purge.with_results:
         return
     for table in OPEN:
-        rows = connection.execute(_OLD_OPEN.format(table=table), (purge.before,)).fetchall()
+        select = _OLD_OPEN.format(table=table)
+        if table == "turns":
+            select += f"AND {_IS_EVALUATED}"
+        rows = connection.execute(select, (purge.before,)).fetchall()
         removed.add_open(table, (key_of(key) for _, *key in rows))
         delete(connection, table, (row for row, *_ in rows))
     sessions.remove_old(connection, removed, purge.before)

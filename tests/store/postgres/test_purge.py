@@ -186,3 +186,20 @@ def test_without_a_database_nothing_was_removed() -> None:
     with pytest.raises(StoreError, match="nothing was removed") as caught:
         purge("postgresql://user:s3cret@127.0.0.1:1/none", SELECTIONS[0], 0.0)
     assert "s3cret" not in str(caught.value)
+
+
+def test_a_turn_that_waits_for_its_evaluation_is_as_old_as_its_requests(address: str) -> None:
+    trace = KEPT.key[:2]
+    invocation = replace(KEPT.invocation, conversation_id="c")
+    state = TraceSnapshot(trace, (1,), 0.0, 0.0, 1.0, completed=True)
+    held = Changes(
+        traces=(StoredTrace(state, {}),), turns=(StoredTurn(invocation, 1.0, held=True),)
+    )
+    with scorer(address) as database:
+        assert database.commit(step(1, changes=held, heads=[head(1, trace[1])]))
+    purged = purge(address, Selection(before=WALL - 50), 0.0)
+    assert purged.traces == frozenset()
+    assert rows(address, "SELECT trace_id FROM turns") == [(trace[1],)]
+    purged = purge(address, Selection(before=WALL + 50), 0.0)
+    assert purged.traces == {trace}
+    assert rows(address, "SELECT trace_id FROM turns") == []
