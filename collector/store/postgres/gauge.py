@@ -38,6 +38,11 @@ MAX_BYTES = 8 << 20
 """Size of the publications that are read at once."""
 _PUBLISHED = "AND (publication IS NULL OR publication NOT IN (SELECT id FROM publications))"
 """Results whose publication the gauge has read. The others follow with their publications."""
+_LAST_APPLIED = """
+SELECT coalesce(max(id), 0) FROM purges
+WHERE publication < coalesce((SELECT min(id) FROM publications), publication + 1)
+"""
+"""The last purge that no unread publication precedes; the table has only unread ones."""
 _WAITING = """
 SELECT partition, id, body FROM (
   SELECT partition, id, body, sum(octet_length(body)) OVER (ORDER BY place, id) AS size,
@@ -134,7 +139,8 @@ class GaugeDatabase:
         with self._guarded() as connection, connection.transaction():
             tables = Tables(connection, lambda *row: quarantine(connection, *row))
             found = connection.execute("SELECT partition, position FROM gauge").fetchall()
-            [self._purge] = connection.execute("SELECT coalesce(max(id), 0) FROM purges").fetchone()
+            # Those that follow publications which nobody has read are still to be applied.
+            [self._purge] = connection.execute(_LAST_APPLIED).fetchone()
             left = Left(tuple(counts_of(tables)), dict(found))
         self._positions = dict(left.positions)
         self._held_back = []

@@ -149,6 +149,33 @@ def test_a_purge_is_told_after_the_publications_before_it(address: str) -> None:
         assert reader.read().purges == []
 
 
+def test_the_next_gauge_is_told_of_a_purge_whose_publications_nobody_has_read(address: str) -> None:
+    names = "read", "a", "b"
+    with scorer(address) as database, gauge(address) as first:
+        publish(database, 1, "read")
+        assert first.try_acquire()
+        first.restore()
+        found = first.read().publications
+        first.commit([], {0: found[0].id}, NOW)
+        for row, name in enumerate(names[1:], 2):
+            publish(database, row, name)
+        for name in names:
+            purge(address, Selection(trace_id=evaluation(name).key[1]), NOW - 3600)
+        first.read()  # and does not commit
+        first.close()
+        with gauge(address) as second:
+            assert second.try_acquire()
+            second.restore()
+            assert list(second.recent(lambda *names: True)) == []
+            one = second.read(max_publications=1)
+            assert ([p.body for p in one.publications], one.purges) == ([b"2 a"], [])
+            two = second.read()
+            assert [p.body for p in two.publications] == [b"3 b"]
+            told = frozenset().union(*(one.evaluations for one in two.purges))
+            assert {evaluation(name).key for name in names[1:]} <= told
+            assert second.read().purges == []
+
+
 def test_old_results_and_evidence_are_removed(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
