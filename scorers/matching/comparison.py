@@ -143,6 +143,10 @@ class Comparison:
             alignment = self._alignments[rules, order] = self._align(rules, order)
         return alignment
 
+    def matching(self, rules: Rules) -> Sequence[int]:
+        """For each actual call, the expected calls that it matches anywhere, as bits."""
+        return self._relation(rules).masks
+
     def members(self, rules: Rules) -> tuple[Members, Members]:
         """The members as recorded, and in the best case of arguments that were not recorded."""
         relation = self._relation(rules)

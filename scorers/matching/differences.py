@@ -1,8 +1,8 @@
 """Lists the arguments that differ between unmatched actual and expected calls of the same tool, and
 the calls of which this is not known.
 
-This is for explanations only and has no influence on scores. Unmatched calls of a tool are compared
-in their order.
+This is for explanations only and has no influence on scores. Unmatched calls with the expected
+arguments were made at another place. The other ones of a tool are compared in their order.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 from pathgauge.scorers.matching.alignment import Alignment, TooLongError
 from pathgauge.scorers.matching.argument_rules import Rule, Rules, picked, required_arguments
+from pathgauge.scorers.matching.bipartite import largest_matching
 from pathgauge.scorers.matching.comparison import Comparison
 from pathgauge.scorers.matching.equality import opened
 from pathgauge.scorers.matching.matchers import Ignored, Matcher, matches, written
 from pathgauge.scorers.matching.wording import cut, cut_apart
-from pathgauge.scorers.types import Json
+from pathgauge.scorers.types import Json, ToolCall
 
 MAX_DIFFERENCES = 20
-"""Pairs of calls in the details, and arguments of each pair."""
+"""Pairs of calls in the details that have arguments, and arguments of each pair."""
 _MAX_VALUE = 200
 """Characters of a value in the details."""
 
@@ -34,7 +35,9 @@ class Difference(NamedTuple):
     expected: int
     tool: str
     arguments: Mapping[str, list[str | None]]
-    """[expected, actual] by argument, as JSON text that may be cut; `None` if absent."""
+    """[expected, actual] by argument, as JSON text that may be cut; `None` if absent. Empty if it
+    is not told which ones differ: the actual ones are no object, or calls before have many.
+    """
 
 
 class Unrecorded(NamedTuple):
@@ -45,53 +48,81 @@ class Unrecorded(NamedTuple):
     tool: str
 
 
+def moved(comparison: Comparison, rules: Rules, alignment: Alignment) -> Mapping[int, int]:
+    """Unexpected calls with missing ones that they match, at another place."""
+    if not alignment.missing or not alignment.unexpected:
+        return {}
+    missing = sum(1 << j for j in alignment.missing)
+    matching = comparison.matching(rules)
+    try:
+        return largest_matching({i: matching[i] & missing for i in alignment.unexpected})
+    except TooLongError:
+        return {}
+
+
 def differences(comparison: Comparison, rules: Rules, alignment: Alignment) -> list[Difference]:
     """The differences among missing and unexpected calls, in the order of the actual calls."""
-    if not alignment.missing or not alignment.unexpected:
-        return []
-    return list(islice(_differences(comparison, rules, alignment), MAX_DIFFERENCES))
+    calls = comparison.actual.calls
+    pairs = [(i, j) for i, j in _pairs(comparison, rules, alignment) if _is_recorded(calls[i])]
+    return [
+        difference(comparison, rules, i, j, MAX_DIFFERENCES if number < MAX_DIFFERENCES else 0)
+        for number, (i, j) in enumerate(pairs)
+    ]
+
+
+def difference(
+    comparison: Comparison,
+    rules: Rules,
+    actual: int,
+    expected: int,
+    max_arguments: int = MAX_DIFFERENCES,
+) -> Difference:
+    """The difference of an actual call from an expected one of the same tool."""
+    tool = comparison.expected.names[expected]
+    arguments: dict[str, list[str | None]] = {}
+    if max_arguments:
+        differing = _differing(
+            rules.of(tool),
+            comparison.expected.calls[expected].arguments,
+            opened(comparison.actual.calls[actual].arguments),
+        )
+        arguments = {
+            key: _cut(_json(required), _json(given))
+            for key, required, given in islice(differing, max_arguments)
+        }
+    return Difference(actual, expected, tool, arguments)
 
 
 def unrecorded(comparison: Comparison, rules: Rules, alignment: Alignment) -> list[Unrecorded]:
     """The calls without recorded arguments among missing and unexpected ones, if the rules compare
     these arguments.
     """
-    if not alignment.missing or all(call.arguments is not None for call in comparison.actual.calls):
+    calls = comparison.actual.calls
+    if all(map(_is_recorded, calls)):
         return []
-    expected = comparison.expected.calls
     return [
-        Unrecorded(i, j, tool)
-        for i, j, tool in _pairs(comparison, alignment)
-        if comparison.actual.calls[i].arguments is None
-        and required_arguments(rules.of(tool), expected[j].arguments) is not None
+        Unrecorded(i, j, comparison.expected.names[j])
+        for i, j in _pairs(comparison, rules, alignment)
+        if not _is_recorded(calls[i])
     ]
 
 
-def _pairs(comparison: Comparison, alignment: Alignment) -> Iterator[tuple[int, int, str]]:
-    """Unexpected calls with missing ones of the same tool, in their order."""
+def _is_recorded(call: ToolCall) -> bool:
+    return call.arguments is not None
+
+
+def _pairs(comparison: Comparison, rules: Rules, alignment: Alignment) -> Iterator[tuple[int, int]]:
+    """Unexpected calls with missing ones of the same tool that they do not match, in order."""
+    elsewhere = moved(comparison, rules, alignment)
+    taken = set(elsewhere.values())
     missing: dict[str, deque[int]] = defaultdict(deque)
     for j in alignment.missing:
-        missing[comparison.expected.names[j]].append(j)
+        if j not in taken:
+            missing[comparison.expected.names[j]].append(j)
     for i in alignment.unexpected:
-        tool = comparison.actual.names[i]
-        if missing[tool]:
-            yield i, missing[tool].popleft(), tool
-
-
-def _differences(
-    comparison: Comparison, rules: Rules, alignment: Alignment
-) -> Iterator[Difference]:
-    actual, expected = comparison.actual, comparison.expected
-    for i, j, tool in _pairs(comparison, alignment):
-        differing = _differing(
-            rules.of(tool), expected.calls[j].arguments, opened(actual.calls[i].arguments)
-        )
-        arguments = {
-            key: _cut(_json(required), _json(given))
-            for key, required, given in islice(differing, MAX_DIFFERENCES)
-        }
-        if arguments:
-            yield Difference(i, j, tool, arguments)
+        left = missing[comparison.actual.names[i]]
+        if left and i not in elsewhere:
+            yield i, left.popleft()
 
 
 def _differing(

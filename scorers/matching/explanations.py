@@ -8,7 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathgauge.scorers.matching.alignment import Alignment
 from pathgauge.scorers.matching.argument_rules import Rules
 from pathgauge.scorers.matching.comparison import Comparison
-from pathgauge.scorers.matching.differences import Difference, Unrecorded, differences, unrecorded
+from pathgauge.scorers.matching.differences import (
+    Difference,
+    Unrecorded,
+    differences,
+    moved,
+    unrecorded,
+)
 from pathgauge.scorers.matching.wording import cut, cut_apart, one_line, told_apart
 from pathgauge.scorers.types import Json
 
@@ -30,9 +36,9 @@ def evidence(
     - `missing` and `unexpected`: [index, name],
     - `counts`,
     - `different`, if only arguments differ: [actual index, expected index, name, {argument:
-      [expected, actual]}],
-    - `not_recorded`, if arguments that are compared were not recorded: [actual index, expected
-      index, name].
+      [expected, actual]}], without arguments if it is not told which ones differ,
+    - `moved`, if expected calls were made at another place: [actual index, expected index, name],
+    - `not_recorded`, if arguments that are compared were not recorded: the same.
     """
     actual, expected = comparison.actual.names, comparison.expected.names
     counts, missing, unexpected = alignment.counts, alignment.missing, alignment.unexpected
@@ -47,11 +53,14 @@ def evidence(
         explanation = f"{counts.matched} of {counts.expected} expected calls matched"
     different = differences(comparison, rules, alignment)
     unknown = unrecorded(comparison, rules, alignment)
-    if different:
-        details["different"] = list(map(list, different))
-        explanation += _explained(different)
+    elsewhere = moved(comparison, rules, alignment)
+    details |= _non_empty(
+        different=different,
+        moved=[(i, j, expected[j]) for i, j in sorted(elsewhere.items())],
+        not_recorded=unknown,
+    )
+    explanation += _explained(different)
     if unknown:
-        details["not_recorded"] = list(map(list, unknown))
         explanation += f"; arguments of {listed([call.tool for call in unknown])} not recorded"
     paired: list[Difference | Unrecorded] = [*different, *unknown]
     missing = _without(missing, {call.expected for call in paired})
@@ -63,13 +72,17 @@ def evidence(
     return explanation, details
 
 
+def _non_empty(**lists: Sequence[Sequence[Json]]) -> Mapping[str, Json]:
+    return {name: list(map(list, calls)) for name, calls in lists.items() if calls}
+
+
 def _without(calls: Sequence[int], others: Collection[int]) -> tuple[int, ...]:
     return tuple([call for call in calls if call not in others])
 
 
 def _explained(different: Sequence[Difference]) -> str:
     parts = [
-        one_line(f"; {one.tool} with other arguments ({_arguments(one.arguments)})")
+        one_line(f"; {one.tool} with other arguments{_arguments(one.arguments)}")
         for one in different[:MAX_ARGUMENTS]
     ]
     if len(different) > MAX_ARGUMENTS:
@@ -78,13 +91,16 @@ def _explained(different: Sequence[Difference]) -> str:
 
 
 def _arguments(arguments: Mapping[str, list[str | None]]) -> str:
+    """In brackets; nothing if it is not told which ones differ."""
+    if not arguments:
+        return ""
     parts = [
         f"{cut(key, _MAX_VALUE)}: {expected_and_found(*values)}"
         for key, values in arguments.items()
     ]
     if len(parts) > MAX_ARGUMENTS:
         parts[MAX_ARGUMENTS:] = [f"{len(parts) - MAX_ARGUMENTS} more"]
-    return "; ".join(parts)
+    return f" ({'; '.join(parts)})"
 
 
 def expected_and_found(expected: str | None, found: str | None) -> str:

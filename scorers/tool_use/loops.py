@@ -7,7 +7,7 @@ other call of its tool; there is a value only where that makes no difference.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from operator import eq
@@ -112,6 +112,20 @@ def most_repeated(actual: Invocation) -> list[int]:
         return []
     key, count = _most_frequent(keys)
     return _positions(keys, key) if count > 1 else []
+
+
+def equal_calls(actual: Invocation) -> list[list[int]]:
+    """The positions of each call that was made several times with the same arguments. Empty if the
+    calls cannot be compared.
+    """
+    keys = _keys(actual)
+    if isinstance(keys, Score):
+        return []
+    found: dict[CallKey, list[int]] = defaultdict(list)
+    for at, key in enumerate(keys):
+        if key[1] is not None:
+            found[key].append(at)
+    return [positions for positions in found.values() if len(positions) > 1]
 
 
 class Run(NamedTuple):

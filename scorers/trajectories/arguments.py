@@ -17,7 +17,7 @@ from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.matching.alignment import Alignment, Counts, TooLongError
 from pathgauge.scorers.matching.argument_rules import MAX_COST, required_arguments
 from pathgauge.scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Comparison
-from pathgauge.scorers.matching.differences import MAX_DIFFERENCES, Difference, differences
+from pathgauge.scorers.matching.differences import MAX_DIFFERENCES, Difference, difference
 from pathgauge.scorers.matching.equality import opened
 from pathgauge.scorers.matching.explanations import expected_and_found
 from pathgauge.scorers.matching.matchers import cost, matches
@@ -82,7 +82,7 @@ class ArgumentAccuracy(DetailedScorer):
         best_case: float | None = 1.0
         if certain:
             best_case = _mean([pair.share if pair.recorded else 1.0 for pair in pairs])
-        wrong = list(islice(self._wrong(comparison, alignment, pairs), MAX_DIFFERENCES))
+        wrong = list(islice(self._wrong(comparison, pairs), MAX_DIFFERENCES))
         explanation = _explanation(pairs, wrong)
         rules = RULES["name_only"]
         reading = Reading(comparison, rules, alignment, value, best_case, explanation)
@@ -124,16 +124,11 @@ class ArgumentAccuracy(DetailedScorer):
                 total += len(given.keys() - (expected or {}).keys())
             yield _Pair(i, j, correct, total, recorded=arguments is not None)
 
-    def _wrong(
-        self, comparison: Comparison, alignment: Alignment, pairs: Iterable[_Pair]
-    ) -> Iterator[Difference]:
+    def _wrong(self, comparison: Comparison, pairs: Iterable[_Pair]) -> Iterator[Difference]:
         rules = RULES["name_and_args" if self.extra == "count" else "name_and_required_args"]
         for pair in pairs:
-            if pair.correct < pair.total:
-                alone = replace(
-                    alignment, pairs=(), missing=(pair.expected,), unexpected=(pair.actual,)
-                )
-                yield from differences(comparison, rules, alone)
+            if pair.recorded and pair.correct < pair.total:
+                yield difference(comparison, rules, pair.actual, pair.expected)
 
 
 def _explanation(pairs: Sequence[_Pair], wrong: Sequence[Difference]) -> str:
@@ -143,8 +138,11 @@ def _explanation(pairs: Sequence[_Pair], wrong: Sequence[Difference]) -> str:
     explanation = f"{correct} of {total} arguments are right"
     if not wrong:
         return explanation
-    key, values = next(iter(wrong[0].arguments.items()))
-    return one_line(f"{explanation}; {wrong[0].tool} {key}: {expected_and_found(*values)}")
+    tool, arguments = wrong[0].tool, wrong[0].arguments
+    if not arguments:
+        return one_line(f"{explanation}; {tool} with other arguments")
+    key, values = next(iter(arguments.items()))
+    return one_line(f"{explanation}; {tool} {key}: {expected_and_found(*values)}")
 
 
 def _unrecorded(comparison: Comparison) -> bool:

@@ -1,7 +1,8 @@
 """How the tool calls of an invocation deviate from its reference, by the details of a score.
 
 Trajectory scorers list missing and unexpected calls. A call on both lists was either made with
-other arguments, or at another place: then its pair crosses that of another call.
+other arguments, or at another place. If the details do not tell which, its pair crosses that of
+another call in the latter case.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class _Details:
     missing: list[tuple[int, str]]
     unexpected: list[tuple[int, str]]
     different: list[tuple[int, int, str, Mapping[str, Json]]] = field(default_factory=list)
+    moved: list[tuple[int, int, str]] = field(default_factory=list)
     not_recorded: list[tuple[int, int, str]] = field(default_factory=list)
 
 
@@ -109,13 +111,13 @@ def _deviation(details: _Details) -> Deviation:
     different = details.different
     matched = [_Pair(*pair) for pair in details.matched]
     paired = [_Pair(i, j, tool) for i, j, tool, _ in different]
-    paired += [_Pair(*call) for call in details.not_recorded]
+    paired += [_Pair(*call) for call in (*details.moved, *details.not_recorded)]
     differing = [(i, tool, tuple(sorted(names))) for i, _, tool, names in different]
     pairs, missing, unexpected = _paired_by_name(
         _without(details.missing, {pair.expected for pair in paired}),
         _without(details.unexpected, {pair.actual for pair in paired}),
     )
-    moved = set(_crossing(pairs, matched))
+    moved = {*_crossing(pairs, matched), *(_Pair(*call) for call in details.moved)}
     differing += [(pair.actual, pair.tool, ()) for pair in pairs if pair not in moved]
     return Deviation(
         missing,

@@ -27,13 +27,18 @@ from pathgauge.scorers.composite.agent_view import OfAgent, own_view, subtree_vi
 from pathgauge.scorers.composite.composite import Composite
 from pathgauge.scorers.matching.equality import tool_name
 from pathgauge.scorers.tool_use.errors import ErrorRecovery, ToolErrorRate
-from pathgauge.scorers.tool_use.loops import RedundantCalls, ToolLoops, most_repeated
+from pathgauge.scorers.tool_use.loops import (
+    RedundantCalls,
+    ToolLoops,
+    equal_calls,
+    most_repeated,
+)
 from pathgauge.scorers.types import Invocation, Json, Scorer
 
 __all__ = ["CATEGORIES", "Category", "Failure", "failure_of", "with_failure"]
 
 _MIN_SURPLUS = 2
-"""Equal calls that nobody expected make a loop; a single one may be a retry."""
+"""Unexpected repetitions of a call make a loop; a single one may be a retry."""
 
 
 class _Finding(NamedTuple):
@@ -138,13 +143,22 @@ def _given_up(invocation: Invocation, found: _Trajectory | None) -> list[str]:
 
 
 def _repeated(found: _Trajectory) -> list[str]:
+    """The call that was repeated most often without need, if that is a loop."""
     surplus = {at for at, _ in found.deviation.unexpected}
     if len(surplus) < _MIN_SURPLUS:
         return []
-    most = most_repeated(found.invocation)
-    if len(surplus.intersection(most)) < _MIN_SURPLUS:
+    equal = equal_calls(found.invocation)
+    most = max(equal, key=lambda positions: _repetitions(positions, surplus), default=[])
+    if _repetitions(most, surplus) < _MIN_SURPLUS:
         return []
     return [_repetition(found.invocation, most)]
+
+
+def _repetitions(positions: Sequence[int], surplus: set[int]) -> int:
+    """How many unexpected calls repeat another one. If none of the equal calls was expected, the
+    first one repeats nothing.
+    """
+    return min(len(surplus.intersection(positions)), len(positions) - 1)
 
 
 def _repetition(invocation: Invocation, positions: Sequence[int]) -> str:

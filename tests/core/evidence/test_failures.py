@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from pathgauge import (
     AgentRun,
@@ -175,6 +175,14 @@ BROKEN = replace(FOUND, error="no connection to 10.1.2.3")
         (run(FOUND, FOUND, reset(), SENT), ("extra_call", "find_user unexpected")),
         (run(FOUND, FOUND, FOUND, reset(), SENT), ("loop", "find_user repeated")),
         (run(FOUND, FOUND, FOUND), ("loop", "find_user repeated")),
+        (
+            run(FOUND, reset(), SENT, tool_call("search"), tool_call("search")),
+            ("extra_call", "search unexpected"),
+        ),
+        (
+            run(FOUND, reset(), SENT, *[tool_call("search")] * 3),
+            ("loop", "search repeated"),
+        ),
         (
             run(FOUND, tool_call("find_user", email="b"), tool_call("find_user", email="c")),
             (
@@ -559,6 +567,13 @@ def test_nothing_failed_without_the_verdict_failed(criterion: Criterion) -> None
     assert failure_of(Evaluator((criterion,)).evaluate(actual, match)) is None
 
 
+def test_a_loop_is_found_beside_a_call_that_is_expected_more_often() -> None:
+    poll, search = tool_call("poll"), tool_call("search")
+    expected = reference_turn(*[expected_call("poll")] * 4)
+    actual = run(*[poll] * 4, *[search] * 3)
+    assert failure(actual, expected, EXACT) == ("loop", "search repeated")
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=9),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
@@ -570,6 +585,50 @@ CALLS = st.lists(st.tuples(TOOLS, st.sampled_from(["x", "y"]), st.integers(0, 2)
 
 def actual_calls(calls: list[tuple[str, str, int]], values: list[Json]) -> tuple[ToolCall, ...]:
     return tuple(tool_call(tool, **{key: values[at]}) for tool, key, at in calls)
+
+
+@given(st.permutations(range(6)), st.lists(st.tuples(TOOLS, st.integers(0, 2)), max_size=6))
+def test_expected_calls_in_another_order_have_no_other_arguments(
+    order: list[int], calls: list[tuple[str, int]]
+) -> None:
+    expected = reference_turn(*(expected_call(tool, x=value) for tool, value in calls))
+    shuffled = [calls[at] for at in order if at < len(calls)]
+    actual = run(*(tool_call(tool, x=value) for tool, value in shuffled))
+    for scorer in (EXACT, ARGUMENTS, NAMES):
+        found = failure(actual, expected, scorer)
+        assert (found is None) == (scorer.score(actual, expected).value == 1)
+        if found is not None:
+            category, text = found
+            assert category == "order"
+            assert all(part.endswith(" out of order") for part in text.split("; "))
+
+
+@given(
+    st.lists(st.tuples(TOOLS, st.integers(0, 2)), max_size=30),
+    st.lists(st.tuples(TOOLS, st.integers(0, 3)), max_size=30),
+)
+@example([("a", number) for number in range(30)], [*[("a", 99)] * 25, ("a", 0)])
+def test_nothing_is_out_of_order_where_the_order_does_not_count(
+    wanted: list[tuple[str, int]], made: list[tuple[str, int]]
+) -> None:
+    expected = reference_turn(*(expected_call(tool, x=value) for tool, value in wanted))
+    actual = run(*(ToolCall(tool, {"x": at} if at < 3 else "{'x': ...") for tool, at in made))
+    found = failure(actual, expected, ANY_ORDER)
+    assert found is None or "out of order" not in found[1]
+
+
+@given(CALLS, CALLS)
+def test_a_loop_has_two_unexpected_repetitions_of_a_call(
+    wanted: list[tuple[str, str, int]], added: list[tuple[str, str, int]]
+) -> None:
+    made = wanted + added
+    expected = reference_turn(*(expected_call(tool, **{key: at}) for tool, key, at in wanted))
+    found = failure(run(*(tool_call(tool, **{key: at}) for tool, key, at in made)), expected, EXACT)
+    repeated = [made.count(call) - max(1, wanted.count(call)) for call in added]
+    if found is None:
+        assert not added
+    else:
+        assert found[0] == ("loop" if max(repeated) >= 2 else "extra_call")
 
 
 @given(CALLS, CALLS, st.lists(VALUES, min_size=3, max_size=3, unique_by=repr))

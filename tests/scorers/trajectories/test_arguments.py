@@ -186,7 +186,10 @@ def test_the_evidence_names_the_arguments_that_differ() -> None:
         score([A("a", x=1, z=1)], [E("a", x=1)], COUNTING).explanation
         == "1 of 2 arguments are right; a z: expected nothing, found 1"
     )
-    assert score([ToolCall("a", "x=1")], [E("a", x=1)]).explanation == "0 of 1 arguments are right"
+    assert (
+        score([ToolCall("a", "x=1")], [E("a", x=1)]).explanation
+        == "0 of 1 arguments are right; a with other arguments"
+    )
 
 
 def test_text_that_is_no_object_has_none_of_the_arguments() -> None:
