@@ -64,6 +64,8 @@ class Intake:
                 self._telemetry.spans_assembled.add()
             case "replaced":
                 self.drop(span, "conflict")
+            case "described":
+                self.drop(span, "duplicate")
             case reason:
                 self.drop(span, reason)
                 return False

@@ -27,7 +27,10 @@ SPILLED_BYTES = 700
 """Bytes of memory of a spilled trace, without its list of rows."""
 _ROW_BYTES = 40
 
-AddResult = Literal["added", "duplicate", "conflict", "replaced"]
+AddResult = Literal["added", "duplicate", "conflict", "replaced", "described"]
+"""`replaced`: took the place of another span with its id. `described`: it is the same span, with
+more about its sender.
+"""
 
 
 class Recalled(NamedTuple):
@@ -103,7 +106,8 @@ class OpenTrace:
 
     def add_span(self, span: Span, now: float, *, entry_agent: bool) -> AddResult:
         """Add a span. Of two different copies, the one that ended later is kept, then the longer
-        one; the order of arrival does not matter.
+        one, then that of the resource with more attributes, which a collector on the way may have
+        added; the order of arrival does not matter.
         """
         known = self.spans.get(span.span_id)
         if known is not None and not _supersedes(span, known):
@@ -119,7 +123,9 @@ class OpenTrace:
         self.arrived[span.span_id] = self.last = now
         self.size += len(span.raw) + SPAN_OVERHEAD
         self._charge(span.resource)
-        return "added" if known is None else "replaced"
+        if known is None:
+            return "added"
+        return "described" if span.raw == known.raw else "replaced"
 
     def add_log(self, log: LogRecord, now: float) -> AddResult:
         """Add a log record."""
@@ -227,4 +233,14 @@ class OpenTrace:
 
 
 def _supersedes(span: Span, known: Span) -> bool:
-    return (span.end_ns, len(span.raw), span.raw) > (known.end_ns, len(known.raw), known.raw)
+    if span.raw != known.raw:
+        return (span.end_ns, len(span.raw), span.raw) > (known.end_ns, len(known.raw), known.raw)
+    if (span.resource.attributes, span.scope) == (known.resource.attributes, known.scope):
+        return False
+    return _sender(span) > _sender(known)
+
+
+def _sender(span: Span) -> tuple[int, str, str, str]:
+    """Resource and scope in a form that can be ordered."""
+    attributes = span.resource.attributes
+    return len(attributes), repr(sorted(attributes.items())), span.scope.name, span.scope.version

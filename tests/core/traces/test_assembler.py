@@ -197,6 +197,30 @@ def test_the_copy_that_ended_later_is_kept_in_any_order(order: tuple[int, int]) 
     assert telemetry.spans_dropped.items() == [(("conflict",), 1)]
 
 
+DIRECT = {"service.name": "billing"}
+ENRICHED = {**DIRECT, "service.version": "2", "scenario.id": "refund"}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 0), (1, 0, 1)])
+@pytest.mark.parametrize("pause", [0, 100])
+def test_of_copies_from_two_exporters_the_better_described_one_is_kept_in_any_order(
+    order: tuple[int, ...], pause: float
+) -> None:
+    copies = [
+        span("root", "invoke_agent billing", resource=resource) for resource in (DIRECT, ENRICHED)
+    ]
+    core, telemetry = assembler()
+    read: list[Trace] = []
+    now = 0.0
+    for at in order:
+        feed(core, now, copies[at])
+        now += pause
+        read += core.expire(now)
+    read += core.drain(now)
+    assert [one.resource.attributes for one in read[-1].spans] == [ENRICHED]
+    assert telemetry.spans_dropped.items() == [(("duplicate",), 2)]
+
+
 def test_equal_ids_of_two_tenants_are_two_traces() -> None:
     core, _ = assembler()
     feed(core, 0, ROOT, span("root", "invoke_agent billing", tenant="b"))
