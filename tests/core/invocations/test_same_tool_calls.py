@@ -69,3 +69,51 @@ def test_an_agent_below_one_of_the_spans_was_called() -> None:
     )
     assert [call.kind for call in one.tool_calls] == ["agent"]
     assert [(run.agent, run.via) for run in one.sub_agents] == [("billing", "agent")]
+
+
+def mcp(id: str, at: tuple[float, float], **more: Any) -> Span:
+    client = tool(id, "agent", at, "mcp", **{"call.id": "", **more})
+    attributes = {**client.attributes, "mcp.method.name": "tools/call"}
+    start, end = at
+    name = f"tools/call {attributes['gen_ai.tool.name']}"
+    return span(id, name, attributes, parent="agent", start=start, end=end, scope="mcp")
+
+
+ASKED = {"call.arguments": '{"id": 1}'}
+
+
+@pytest.mark.parametrize(
+    ("client", "calls"),
+    [
+        (mcp("b", (2, 3)), 1),
+        (mcp("b", (2, 3), **ASKED), 1),
+        (mcp("b", (2, 3), **{"call.arguments": '{"id": 2}'}), 2),
+        (mcp("b", (2, 5)), 2),
+        (mcp("b", (5, 6)), 2),
+        (mcp("b", (2, 3), name="find"), 2),
+        (mcp("b", (2, 3), **{"call.id": "c2"}), 2),
+    ],
+    ids=["inside", "equal", "other arguments", "overlapping", "later", "other tool", "other id"],
+)
+@pytest.mark.parametrize("known_as", ["look", "orders_look", "mcp__orders__look"])
+def test_the_span_of_an_mcp_client_beside_that_of_a_call_is_part_of_it(
+    client: Span, calls: int, known_as: str
+) -> None:
+    call = tool("a", "agent", (1, 4), "framework", name=known_as, **ASKED)
+    names = [one.name for one in of(call, client).tool_calls]
+    assert names[0] == known_as
+    assert len(names) == calls
+
+
+def test_each_parallel_call_has_one_span_of_an_mcp_client() -> None:
+    found = of(
+        tool("a", "agent", (1, 5), "framework", **{**ASKED, "call.id": "c1"}),
+        tool("b", "agent", (1, 5), "framework", **{**ASKED, "call.id": "c2"}),
+        *(mcp(f"client {number}", (2, 3)) for number in range(3)),
+    )
+    assert [call.id for call in found.tool_calls] == ["c1", "c2", None]
+
+
+def test_a_tool_whose_name_ends_with_that_of_another_one_is_another_tool() -> None:
+    call = tool("a", "agent", (1, 4), "framework", name="overlook")
+    assert len(of(call, mcp("b", (2, 3))).tool_calls) == 2
