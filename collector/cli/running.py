@@ -62,6 +62,8 @@ def serve(
             check_cluster(settings, roles)
             logging.configure(settings.logging.level, settings.logging.format)
             held.release(settings.logging.format)
+            if config is None:
+                _warn_of_unused_file()
             with printed_to(settings.logging.format):
                 service = Service(settings, config, insecure_bind=insecure_bind, roles=roles)
     hint = (
@@ -71,6 +73,16 @@ def serve(
     with operator_errors(hint), placed_errors(settings), printed_to(settings.logging.format):
         asyncio.run(run(service))
     end_process()
+
+
+def _warn_of_unused_file() -> None:
+    """Other programs read the file of their name without being told to."""
+    import structlog
+
+    name = "pathgauge.yaml"
+    if Path(name).exists():
+        log = structlog.get_logger(__name__)
+        log.warning("a configuration file is not used", file=name, hint=f"--config {name} uses it")
 
 
 def demo(

@@ -172,6 +172,18 @@ def test_a_sigterm_while_modules_are_loaded_ends_it_at_once(tmp_path: Path) -> N
         assert process.wait(PATIENCE_S) == 0
 
 
+def test_a_configuration_file_that_serve_is_not_told_of_is_named_in_the_log(tmp_path: Path) -> None:
+    (tmp_path / "pathgauge.yaml").write_text("")
+    with subprocess.Popen(
+        [PATHGAUGE, "serve"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()  # also if somebody uses the default ports
+        process.terminate()
+    assert "a configuration file is not used" in first
+    assert "file=pathgauge.yaml hint='--config pathgauge.yaml uses it'" in first
+
+
 def test_what_only_a_restart_changes_is_said_at_the_reload(serve: Serve) -> None:
     collector = serve(criteria={"failure": 0.5})
     collector.configure(criteria={"failure": 0.5}, assembly={"settle": "1s"}, windows={"size": 50})
