@@ -199,16 +199,22 @@ class GaugeRole:
         arrived = self._database.read()
         for one in arrived.publications:
             publications.take(Arrived(str(one.partition), one.id, one.body))
+        if arrived.purges:
+            self._store(publications)  # most sinks get events only then
         for purge in arrived.purges:
             _withdraw(gauge, purge)
         self._run_commands(gauge)
         if gauge.needs_commit or time.monotonic() >= self._committed_at + IDLE_COMMIT_S:
             publications.begin()
-        if publications.commit(lambda: False) is not None:
-            self._committed_at = time.monotonic()
+        self._store(publications)
         if not arrived.publications:
             self._closed.wait(POLL_S)
         return bool(arrived.publications)
+
+    def _store(self, publications: Publications) -> None:
+        """Commit what was published. After a failure, another process continues."""
+        if publications.commit(lambda: False) is not None:
+            self._committed_at = time.monotonic()
 
     def _count_unread(self) -> None:
         if time.monotonic() >= self._unread_at + UNREAD_S:

@@ -14,21 +14,26 @@ from structlog.testing import capture_logs
 from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
 from pathgauge.collector.core.agent_records import AgentRecords
+from pathgauge.collector.core.evaluations.conversations import ConversationResult
+from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
+from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.publication import Publication
 from pathgauge.collector.core.references import Match
 from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.service.cluster import gauge_role
-from pathgauge.collector.service.cluster.gauge_role import GaugeRole
+from pathgauge.collector.service.cluster.gauge_role import Build, GaugeRole
 from pathgauge.collector.service.cluster.metrics import ProcessSeries
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.sinks.prometheus.traffic.recording import MAX_ROWS
-from pathgauge.collector.store import Usage, publications
+from pathgauge.collector.store import Selection, Usage, publications
 from pathgauge.collector.store.postgres.gauge import GaugeDatabase
+from pathgauge.collector.store.postgres.purge import purge
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
 from pathgauge.scorers.types import Invocation
+from support.evaluated import evaluation
 from support.running import PATIENCE_S, until
 from support.shared_database import cut_connections, gauge, rows, scorer, step
 
@@ -45,7 +50,7 @@ def decode(body: bytes) -> Publication:
 
 
 @contextmanager
-def process(address: str) -> Iterator[GaugeRole]:
+def process(address: str, build: Build = build) -> Iterator[GaugeRole]:
     """A process with the role of the gauge."""
     role = GaugeRole(GaugeDatabase(address, SharedCleaning()), InternalTelemetry(), build, decode)
     role.start()
@@ -193,3 +198,42 @@ def learned(role: GaugeRole) -> dict[str, int]:
     """Invocations by agent."""
     gauge = role.gauge
     return {} if gauge is None else {one.agent: one.invocations for one in gauge.traffic()}
+
+
+class Backend:
+    """A sink that keeps what it was told, in order."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, EvaluationKey]] = []
+
+    def publish(self, evaluation: Evaluation, now: float) -> None:
+        self.told.append(("publish", evaluation.key))
+
+    def publish_judged(self, judged: Judged, now: float) -> None:
+        pass
+
+    def publish_conversation(self, result: ConversationResult, now: float) -> None:
+        pass
+
+    def withdraw(self, key: EvaluationKey) -> None:
+        self.told.append(("withdraw", key))
+
+    def close(self) -> None:
+        pass
+
+
+def test_sinks_withdraw_what_was_purged_before_it_was_published(address: str) -> None:
+    backend, unwanted = Backend(), evaluation("unwanted")
+    with scorer(address) as database:
+        body = publications.encode(Publication(time.time(), [unwanted]))
+        assert database.commit(step(1, [unwanted], publication=body))
+    purge(address, Selection(trace_id=unwanted.key[1]), 0.0)
+
+    def build_with_backend(telemetry: InternalTelemetry, records: AgentRecords) -> Gauge:
+        built = build(telemetry, records)
+        built.sinks = [*built.sinks, backend]
+        return built
+
+    with process(address, build_with_backend):
+        assert until(lambda: len(backend.told) == 2)
+    assert backend.told == [("publish", unwanted.key), ("withdraw", unwanted.key)]
