@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from pathgauge.collector.core.otlp.batch import Batch
 from pathgauge.collector.core.stored_series import Row
-from pathgauge.collector.store import Progress, outbox
+from pathgauge.collector.store import Progress, Selection, outbox
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.resharding import (
     left_publications,
@@ -30,6 +30,7 @@ from pathgauge.collector.store.resharding import (
 from pathgauge.collector.store.sqlite import files
 from pathgauge.collector.store.sqlite.files import DATABASE
 from pathgauge.collector.store.sqlite.store import SqliteStore
+from pathgauge.collector.testing import trace_id
 from support.examples import examples
 from support.scorer_state import view
 from support.scorers import (
@@ -286,6 +287,49 @@ def test_publications_that_were_left_are_read_once(running: Scorers) -> None:
     others = left_publications(running.main, 0, 1 << 20)
     published = [int(body) for _, body, _ in (*left, *others)] + running.read_publications
     assert sorted(published) == running.sent_publications
+
+
+@pytest.mark.parametrize(("first", "then"), [(0, 2), (2, 3), (2, 0)])
+def test_a_purge_that_was_interrupted_is_finished_before_the_state_moves(
+    first: int, then: int, tmp_path: Path
+) -> None:
+    with scorers() as running:
+        running.start(first)
+        running.send(request(*(agent_span(trace, trace=trace) for trace in TRACES[:4])))
+        running.stop()
+        stores = reshard(running.main, first) or [running.main]
+        for folder in stores:
+            _purge_in_vain(folder, trace_id(TRACES[0]))
+        stores = reshard(running.main, then) or [running.main]
+        held = frozenset().union(*map(_held, stores))
+    assert held == {("", trace_id(trace)) for trace in TRACES[1:4]}
+
+
+def _purge_in_vain(folder: Path, trace: str) -> None:
+    """The purge is recorded, and then ends as if the process did."""
+    store = SqliteStore(folder)
+    store.open()
+    store.start(lambda delivery: False, lambda: 0.0)
+    with closing(sqlite3.connect(folder / DATABASE)) as connection, connection:
+        for change in ("INSERT", "UPDATE", "DELETE"):
+            connection.execute(
+                f"CREATE TRIGGER broken_{change} BEFORE {change} ON journal"
+                " BEGIN SELECT RAISE(ABORT, 'the end'); END"
+            )
+    store.purge(Selection(trace_id=trace), frozenset({("", trace)}))
+    store.close()
+    with closing(sqlite3.connect(folder / DATABASE)) as connection, connection:
+        for change in ("INSERT", "UPDATE", "DELETE"):
+            connection.execute(f"DROP TRIGGER broken_{change}")
+
+
+def _held(folder: Path) -> set[tuple[str, str]]:
+    store = SqliteStore(folder)
+    store.open()
+    store.start(lambda delivery: False, lambda: 0.0)
+    held = store.held()
+    store.close()
+    return held
 
 
 def _turns(conversation: str, text: str = "") -> tuple[str, Batch]:

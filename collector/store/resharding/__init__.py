@@ -21,7 +21,7 @@ from pathlib import Path
 import structlog
 
 from pathgauge.collector.store import StoreError
-from pathgauge.collector.store.resharding import leftovers, shape as shapes, spending
+from pathgauge.collector.store.resharding import leftovers, purges, shape as shapes, spending
 from pathgauge.collector.store.resharding.in_transit import TurnsInTransit
 from pathgauge.collector.store.resharding.leftovers import left_publications
 from pathgauge.collector.store.resharding.requests import RequestMover
@@ -102,6 +102,9 @@ def _move(main: Source, old: Shape, new: Shape, is_turn: Callable[[Invocation], 
             stack.enter_context(locked(folder))
             scorers.append(stack.enter_context(opened(folder, name)))
         sources = scorers or [main]
+        for source in sources:
+            with _transaction(source):
+                purges.finish(source.connection)
         at = max(source.at for source in [main, *scorers])
         for source in sources:
             source.shift = at - source.at
@@ -156,9 +159,9 @@ def _clear(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _transaction(main: Source) -> Iterator[None]:
-    """Raises `DamagedSourceError` if the main file has to be recovered first."""
-    connection = main.connection
+def _transaction(source: Source) -> Iterator[None]:
+    """Raises `DamagedSourceError` if the file has to be recovered first."""
+    connection = source.connection
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -167,7 +170,7 @@ def _transaction(main: Source) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         if isinstance(error, sqlite3.DatabaseError) and damage.is_damage(error):
-            raise DamagedSourceError(main.folder) from error
+            raise DamagedSourceError(source.folder) from error
         raise
 
 
