@@ -3,6 +3,9 @@ input and the same tools.
 
 Invocations that failed or whose telemetry is not complete are no examples; they are counted. What
 people say of an invocation takes precedence over the criteria: it is the truth that these are for.
+
+Without one of its turns a conversation is no example either, because the turns after it would stand
+for earlier ones.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ _MAX_CHARS = 20_000
 """Of an input that is compared."""
 BAD = "called bad by people"
 """Why invocations are left out."""
+_INCOMPLETE = "in conversations with such a turn"
 _CUT: frozenset[Flag] = frozenset({"truncated", "redacted", "missing_root", "content_missing"})
 
 
@@ -74,13 +78,15 @@ def grouped(observed: Iterable[Observed], *, all_scenarios: bool = False) -> Gro
     bad: list[Observed] = []
     named: dict[str, list[Observed]] = defaultdict(list)
     nameless = _Similar()
-    for one in sorted(observed, key=_time):
-        why = _unusable(one, all_scenarios)
+    reasons = [(one, _unusable(one, all_scenarios)) for one in sorted(observed, key=_time)]
+    incomplete = {_conversation(one) for one, why in reasons if why is not None}
+    for one, why in reasons:
         if why is not None:
             left_out[why] += 1
-        elif one.people.verdict is False:
-            left_out[BAD] += 1
-            bad.append(one)
+            if why == BAD:
+                bad.append(one)
+        elif _is_turn(one) and _conversation(one) in incomplete:
+            left_out[_INCOMPLETE] += 1
         elif one.invocation.scenario_id is not None:
             named[one.invocation.scenario_id].append(one)
         elif not nameless.add(one):
@@ -104,7 +110,20 @@ def _unusable(one: Observed, all_scenarios: bool) -> str | None:
         return "with incomplete telemetry"
     if len(invocation.tool_calls) > MAX_CALLS:
         return f"with more than {MAX_CALLS} calls"
-    return None
+    return BAD if one.people.verdict is False else None
+
+
+def _is_turn(one: Observed) -> bool:
+    """Whether it is known to be a turn of a conversation in a scenario."""
+    return None not in (one.invocation.scenario_id, one.invocation.conversation_id)
+
+
+def _conversation(one: Observed) -> tuple[str | None, ...]:
+    """What tells the conversations of a scenario apart; without an id, each invocation is one."""
+    invocation = one.invocation
+    if invocation.conversation_id is None:
+        return invocation.scenario_id, invocation.trace_id, invocation.span_id
+    return invocation.scenario_id, invocation.conversation_id
 
 
 def _time(one: Observed) -> tuple[int, str, str]:
@@ -114,13 +133,9 @@ def _time(one: Observed) -> tuple[int, str, str]:
 
 def _conversations(scenario: str, observed: Sequence[Observed]) -> Group:
     """The runs by turn. Conversations with an unusual number of turns are left out."""
-    found: dict[tuple[str, ...], list[Observed]] = defaultdict(list)
+    found: dict[tuple[str | None, ...], list[Observed]] = defaultdict(list)
     for one in observed:
-        invocation = one.invocation
-        if invocation.conversation_id is None:
-            found[invocation.trace_id, invocation.span_id].append(one)
-        else:
-            found[(invocation.conversation_id,)].append(one)
+        found[_conversation(one)].append(one)
     conversations = [_in_order(turns) for turns in found.values()]
     lengths = Counter(map(len, conversations))
     usual = max(lengths, key=lambda length: (lengths[length], length))

@@ -307,6 +307,43 @@ def test_turns_of_conversations_are_learned_apart() -> None:
     assert proposal.accepted == 12
 
 
+@pytest.mark.parametrize("failed", [0, 1, 2])
+@pytest.mark.parametrize("conversations", [0, 5, 15])
+def test_a_conversation_with_a_failed_turn_is_no_example_of_the_other_turns(
+    failed: int, conversations: int
+) -> None:
+    tools = ("find", "check", "pay")
+    found = grouped(
+        Observed(
+            Invocation(
+                f"{number:031x}{turn}",
+                "0" * 16,
+                "genai",
+                scenario_id="s",
+                conversation_id=f"c{number}",
+                start_ns=turn,
+                tool_calls=(ToolCall(tool, {}),),
+            ),
+            failed=number < conversations and turn == failed,
+        )
+        for number in range(25)
+        for turn, tool in enumerate(tools)
+    )
+    [group] = found.groups
+    assert [{step.tool for run in runs for step in run.calls} for runs in group.turns] == [
+        {tool} for tool in tools
+    ]
+    assert {len(runs) for runs in group.turns} == {25 - conversations}
+    assert found.left_out == {
+        reason: count
+        for reason, count in (
+            ("failed", conversations),
+            ("in conversations with such a turn", 2 * conversations),
+        )
+        if count
+    }
+
+
 def test_runs_that_are_no_examples_are_counted() -> None:
     one = Invocation("1" * 32, "1" * 16, "genai", scenario_id="s")
     failed = Invocation("2" * 32, "2" * 16, "genai", scenario_id="s", error=True)
