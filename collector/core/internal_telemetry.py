@@ -155,7 +155,7 @@ class InternalTelemetry:
         )
         self.withdrawn = Counter(
             "evaluations_withdrawn",
-            "Evaluations withdrawn because a larger invocation encloses them.",
+            "Evaluations withdrawn because late spans belong to another or a larger invocation.",
         )
         self.case_turns = Counter(
             "case_turns", "Turns of finished conversations, by state.", "state"

@@ -96,8 +96,12 @@ class TraceEvaluation:
     def _withdraw(
         self, trace: Trace, published: PublishedTrace, entry_agents: Set[str]
     ) -> Iterator[PipelineEvent]:
-        """Withdraw evaluations of spans that are now enclosed by a larger invocation."""
+        """Withdraw evaluations of spans that are now enclosed by a larger invocation, or no longer
+        belong to an agent that never arrived.
+        """
         present = {span.span_id for span in trace.spans}
+        if not trace.is_part:
+            present |= {span.parent_id for span in trace.spans if span.parent_id is not None}
         for span_id in present & published.fingerprints.keys() - entry_agents:
             key = trace.tenant, trace.trace_id, span_id
             yield from self._turns.withdraw(key, published)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from random import Random
+
+from hypothesis import given, settings, strategies as st
 
 from pathgauge import ToolTrajectoryF1
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Evaluator
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
-from pathgauge.collector.core.otlp.spans import Span
+from pathgauge.collector.core.otlp.spans import LogRecord, Span
 from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import PipelineEvent, Withdrawn
 from pathgauge.collector.core.published import PublishedTrace
@@ -17,7 +20,9 @@ from pathgauge.collector.core.traces import Bounds
 from pathgauge.collector.testing import log, span, span_id
 from pathgauge.scorers.cost.latency_and_failure import Failure
 from pathgauge.scorers.types import ExpectedCall, Invocation, Reference, ReferenceTurn
+from support.arrival import final_invocations
 from support.dialects import INSTALLED
+from support.examples import examples
 
 CRITERIA = (Criterion("f1", ToolTrajectoryF1(), 1.0), Criterion("failure", Failure(), None))
 LOOKUP = ReferenceTurn(tool_calls=(ExpectedCall("lookup"),))
@@ -204,6 +209,62 @@ def test_an_agent_that_turns_out_to_be_a_sub_agent_is_withdrawn() -> None:
     assert late[0] == Withdrawn(("", outer.trace_id, span_id("a")))
     assert f1(late) == [(0, 1.0)]
     assert telemetry.withdrawn.total() == 1
+
+
+def test_an_agent_that_never_arrived_is_withdrawn_when_another_one_explains_its_spans() -> None:
+    core, telemetry = pipeline()
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    orphan = span("chat", "chat m", chat, trace="a", parent="lost", start=1, end=2)
+    core.feed([orphan], (), 0)
+    [early] = core.expire(30)
+    late = run(core, agent("a", [], parent="other"), 31) + core.expire(70)
+    assert isinstance(early, Evaluation)
+    assert "missing_root" in early.invocation.flags
+    assert late[0] == Withdrawn(early.key)
+    assert [one.key for one in late if isinstance(one, Evaluation)] == [
+        ("", orphan.trace_id, span_id("a"))
+    ]
+    assert telemetry.withdrawn.total() == 1
+
+
+SPANS = st.lists(
+    st.tuples(
+        st.sampled_from(["invoke_agent a", "invoke_agent b", "chat m", "execute_tool t", "POST"]),
+        st.integers(0, 8),
+        st.integers(0, 50),
+        st.integers(0, 30),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@settings(max_examples=examples(300))
+@given(SPANS, st.randoms(), st.sampled_from([0.0, 7.0, 31.0]))
+def test_the_invocations_of_a_trace_do_not_depend_on_when_its_spans_arrive(
+    described: list[tuple[str, int, int, int, bool]], chance: Random, pause: float
+) -> None:
+    spans: list[Span | LogRecord] = [
+        span(
+            str(number),
+            name,
+            {"gen_ai.operation.name": name.split()[0]},
+            parent=None if above == 8 else str(above),  # which may be later, or never arrive
+            start=start,
+            end=start + length,
+            remote_parent=remote,
+        )
+        for number, (name, above, start, length, remote) in enumerate(described)
+    ]
+
+    def view(arriving: list[Span | LogRecord], batch: int) -> list[tuple[str, list[str]]]:
+        found = final_invocations(arriving, batch, pause)
+        return [(one.span_id, [call.name for call in one.tool_calls]) for one in found]
+
+    at_once = view(spans, len(spans))
+    chance.shuffle(spans)
+    assert view(spans, 1) == at_once
 
 
 def test_turns_are_numbered_by_start_time_in_any_order_of_arrival() -> None:

@@ -328,3 +328,5 @@ class Trace:
     """
     is_first: bool = False
     """Whether the whole trace is read for the first time."""
+    is_part: bool = False
+    """Whether it has only some of the spans that have arrived."""

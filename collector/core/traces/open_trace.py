@@ -195,7 +195,8 @@ class OpenTrace:
         if len(held) == len(self.spans):
             return self.whole(closed_by)
         own = chain.from_iterable(logs.get(span_id, ()) for span_id in held)
-        return self._readable(held.values(), own, closed_by, truncated=False)
+        found = self._readable(held.values(), own, closed_by, truncated=False)
+        return replace(found, is_part=True)
 
     def _readable(
         self,
