@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 from google.protobuf.json_format import ParseDict, ParseError
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanProto
 
 from pathgauge.collector.core.otlp.json_text import parsed_json
 from pathgauge.collector.core.otlp.json_types import WrongTypeError, check_types, json_type
@@ -31,6 +32,7 @@ from pathgauge.collector.core.otlp.request import (
     too_many_attributes,
     too_many_values,
 )
+from pathgauge.scorers.matching.wording import cut
 
 _GROUP_KEYS: dict[Signal, tuple[str, str, str]] = {
     "traces": ("resourceSpans", "scopeSpans", "spans"),
@@ -41,6 +43,8 @@ _NOT_AN_ID = b64encode(b"\0").decode()
 """Replaces an id that is not hexadecimal. Its invalid length makes the id check reject it, as it
 does for protobuf.
 """
+_MAX_SHOWN_ID = 40
+"""Characters of a wrong id in the message to the sender."""
 _TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?+|[,\[{]', re.DOTALL)
 """A string, a comma or an opening bracket: every value but the first follows one of the latter. No
 quantifier gives anything back, so that an unterminated string costs linear time.
@@ -73,6 +77,8 @@ class JsonReader:
             text = f"found {json_type(source)}, expected a JSON object"
             raise RejectedError("undecodable", text)
         self._check_counts(source)
+        if kind is SpanProto:
+            _check_ids(source)
         try:
             check_types(source, kind)
             message = ParseDict(_with_base64_ids(source), kind(), ignore_unknown_fields=True)
@@ -104,6 +110,17 @@ class JsonReader:
             raise too_many_attributes(self.limits.max_attributes)
         if self.may_exceed_values and more_than(self.limits.max_values, _inner_objects(source)):
             raise too_many_values(self.limits.max_values)
+
+
+def _check_ids(span: dict[str, Any]) -> None:
+    """Raise `RejectedError` for text that is not hexadecimal: later it is not known any more. Log
+    records are not rejected for that: they are valid without a trace.
+    """
+    for key in _ID_KEYS:
+        identifier = span.get(key)
+        if isinstance(identifier, str) and _bytes(identifier) is None:
+            found = cut(identifier, _MAX_SHOWN_ID)
+            raise RejectedError("invalid_id", f"{key}: expected hexadecimal, found {found!r}")
 
 
 def _has_more_tokens(body: bytes, limit: int) -> bool:
@@ -161,10 +178,14 @@ def _base64_ids(record: dict[str, Any]) -> dict[str, str]:
 
 
 def _base64(identifier: Any) -> str:
+    raw = _bytes(identifier)
+    return _NOT_AN_ID if raw is None else b64encode(raw).decode()
+
+
+def _bytes(identifier: Any) -> bytes | None:
+    """A hexadecimal text as bytes; `None` for anything else."""
     try:
         raw = bytes.fromhex(identifier)
     except (TypeError, ValueError):
-        return _NOT_AN_ID
-    if 2 * len(raw) != len(identifier):  # `fromhex` ignores white space
-        return _NOT_AN_ID
-    return b64encode(raw).decode()
+        return None
+    return raw if 2 * len(raw) == len(identifier) else None  # `fromhex` ignores white space

@@ -562,3 +562,16 @@ def test_a_span_of_any_json_values_is_accepted_or_rejected_alone(fields: dict[st
     assert len(decoded.records) + sum(decoded.rejected.values()) == 3
     assert (decoded.records[0].name, decoded.records[-1].name) == ("before", "after")
     assert [type(record.attributes) for record in decoded.records]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"traceId": "W47/95gDgQPSabYzgT/GDA=="}, "found 'W47/95gDgQPSabYzgT/GDA=='"),
+        ({"traceId": "x" * 100}, f"found '{'x' * 39}…'"),
+        ({"parentSpanId": "zz"}, "parentSpanId: expected hexadecimal, found 'zz'"),
+        ({"traceId": "00"}, "trace id: expected 16 bytes, not all zero, found '00'"),
+    ],
+)
+def test_the_sender_is_told_the_wrong_id_as_it_was_sent(wrong: dict[str, str], told: str) -> None:
+    assert told in decode_traces_json(request(span(**wrong))).message
