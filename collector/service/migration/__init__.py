@@ -26,8 +26,10 @@ from pathgauge.collector.store.outbox import OutboxReader
 from pathgauge.collector.store.postgres import partition_count
 from pathgauge.collector.store.postgres.connection import PostgresConnection, connect
 from pathgauge.collector.store.postgres.schema import migrate as migrate_schema
+from pathgauge.collector.store.purge import mark
 from pathgauge.collector.store.resharding import reshard
 from pathgauge.collector.store.resharding.source import locked, opened
+from pathgauge.collector.store.sqlite import files
 from pathgauge.scorers.types import Invocation
 
 
@@ -49,6 +51,7 @@ def migrate(
     found = topics.check(kafka, config.assembly.max_age + config.assembly.late_ttl)
     refuse_records(kafka, found.partitions)
     scorers = reshard(folder, found.partitions, is_turn=is_turn)
+    _refuse_purge((folder, *scorers))
     if OutboxReader(folder).publications(0, 1):
         raise StoreError(
             f"{folder}: found results that are not published, expected a store whose collector was"
@@ -65,6 +68,17 @@ def migrate(
                 return _move(folder, scorers, database, Producing(kafka, found.max_message_bytes))
     except psycopg.Error as error:
         raise StoreError(f"postgres: nothing was moved: {error}") from error
+
+
+def _refuse_purge(stores: Sequence[Path]) -> None:
+    """What is to be removed must not be in the cluster, where no purge would go on."""
+    for store in stores:
+        with closing(files.connect_reader(store)) as reader:
+            if mark.read(reader) is not None:
+                raise StoreError(
+                    f"{store}: found a purge that is not finished, expected none: start and stop"
+                    " the collector once, and migrate again"
+                )
 
 
 def _move(

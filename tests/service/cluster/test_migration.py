@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +50,18 @@ def shared() -> Iterator[dict[str, Any]]:
 
 
 def migrate(folder: Path, store: Path, settings: dict[str, Any]) -> str:
+    done = migrating(folder, store, settings)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def migrating(
+    folder: Path, store: Path, settings: dict[str, Any]
+) -> subprocess.CompletedProcess[str]:
     config = folder / "cluster.yaml"
     config.write_text(json.dumps(settings))
     move = [str(one) for one in (PATHGAUGE, "migrate", "--config", config, "--from", store)]
-    done = subprocess.run(move, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return subprocess.run(move, capture_output=True, text=True, check=False)
 
 
 def gauge(folder: Path, settings: dict[str, Any]) -> Collector:
@@ -157,3 +165,23 @@ def test_a_backfilled_store_moves_with_its_past(tmp_path: Path, shared: dict[str
             moved = connection.execute(RESULTS).fetchall()
         assert sorted(moved) == sorted(rows(store, RESULTS))
         assert asked(after, "agreement")["answers"] == {"paired": 2}
+
+
+def test_a_store_with_an_unfinished_purge_is_moved_when_that_is_finished(
+    tmp_path: Path, shared: dict[str, Any]
+) -> None:
+    store, settings = tmp_path / "pathgauge-data", {**SETTINGS, **shared}
+    with Collector(tmp_path, **SETTINGS, store={}) as before:
+        for name in ("kept", "unwanted"):
+            assert before.post("/v1/traces", turn(name))[0] == 200
+        assert until(lambda: before.value("pathgauge_sessions_ended_total") == 2)
+        with closing(sqlite3.connect(store / "pathgauge.db", isolation_level=None)) as reading:
+            reading.execute("BEGIN")
+            reading.execute("SELECT count(*) FROM results").fetchall()
+            words = ["purge", "--config", str(before.config), "--trace", trace_id("unwanted")]
+            assert subprocess.run([PATHGAUGE, *words], check=False).returncode == 2
+    refused = migrating(tmp_path, store, settings)
+    assert refused.returncode != 0
+    assert "found a purge that is not finished" in refused.stderr
+    Collector(tmp_path, **SETTINGS, store={}).stop()
+    assert "2 results" in migrate(tmp_path, store, settings)
