@@ -11,7 +11,7 @@ Criteria that ask a model are not run here but in the judge queue, which builds 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, get_args
@@ -211,7 +211,6 @@ class Evaluator:
     ) -> Evaluation:
         """Run every criterion that applies. `judging` decides about those that ask a model."""
         results, awaits = [], False
-        since = watch.clock()
         for criterion in self.criteria_for(match):
             if (
                 judging == "unconfigured"
@@ -219,9 +218,6 @@ class Evaluator:
                 or not asks_model(criterion.scorer)
             ):
                 results.append(_run(criterion, invocation, match, watch))
-                now = watch.clock()
-                watch.seconds[criterion.name] += now - since
-                since = now
             elif judging == "later":
                 awaits = True
             else:
@@ -240,13 +236,9 @@ class Evaluator:
     ) -> Evaluation:
         """Run every criterion for sessions that applies; `invocation` stands for the session."""
         results, awaits = [], False
-        since = watch.clock()
         for criterion in self.criteria_for(match, session=True):
             if judging == "unconfigured" or not asks_model(criterion.scorer):
                 results.append(_run_session(criterion, invocation, session.turns, match, watch))
-                now = watch.clock()
-                watch.seconds[criterion.name] += now - since
-                since = now
             elif judging == "later":
                 awaits = True
             else:
@@ -315,32 +307,35 @@ def _run_session(
     match: Match,
     watch: ScorerWatch,
 ) -> Result:
-    try:
-        scorer = criterion.scorer
-        assert scores_sessions(scorer)
-        result = result_of(criterion, scorer.score_session(turns, match.reference))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a scorer is third-party code and may raise anything
-        watch.on_failure(criterion.name, error, invocation.trace_id)
-        return failed(criterion, error)
-    if result.verdict == "error":
-        watch.on_failure(criterion.name, None, invocation.trace_id)
-    return result
+    scorer = criterion.scorer
+    assert scores_sessions(scorer)
+    return _called(
+        criterion, lambda: scorer.score_session(turns, match.reference), invocation, watch
+    )
 
 
 def _run(criterion: Criterion, invocation: Invocation, match: Match, watch: ScorerWatch) -> Result:
     if "missing_root" in invocation.flags:
         score = Score.not_evaluated("incomplete", "the agent's own span never arrived")
         return Result(criterion, score, "not_evaluated")
+    scorer, actual = criterion.scorer, _with_turn(invocation, match)
+    return _called(criterion, lambda: scorer.score(actual, match.turn), invocation, watch)
+
+
+def _called(
+    criterion: Criterion, score: Callable[[], object], invocation: Invocation, watch: ScorerWatch
+) -> Result:
+    """The result of a call of a scorer, which is third-party code and may raise anything."""
+    since = watch.clock()
     try:
-        actual = _with_turn(invocation, match)
-        result = result_of(criterion, criterion.scorer.score(actual, match.turn))
+        result = result_of(criterion, score())
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a scorer is third-party code and may raise anything
+    except BaseException as error:
         watch.on_failure(criterion.name, error, invocation.trace_id)
         return failed(criterion, error)
+    finally:
+        watch.seconds[criterion.name] += watch.clock() - since
     if result.verdict == "error":
         watch.on_failure(criterion.name, None, invocation.trace_id)
     return result

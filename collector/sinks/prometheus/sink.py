@@ -74,7 +74,7 @@ class PrometheusSink:
         self._clock, self._wall_clock = clock, WallClock()
         self._limits = limits or LabelLimits()
         self._tenant = TenantLabel(tenants)
-        self._state = self._start(
+        self._state = self._new_state(
             ActiveCriteria(evaluator, references),
             RecentScores(windows),
             metrics or DurableMetrics(),
@@ -101,7 +101,7 @@ class PrometheusSink:
         self.configure(evaluator, references, drift=drift)
         self._reloaded_counts = False
 
-    def _start(
+    def _new_state(
         self,
         criteria: ActiveCriteria,
         scores: RecentScores,
