@@ -140,8 +140,8 @@ class GroupConsumer:
     def _find_leaders(self) -> None:
         """Nobody subscribes to the logs topic, so its leaders would be looked up seconds later.
 
-        Not in a callback: after a call that gives up the GIL there, the client ends the process as
-        soon as the same poll has a second callback.
+        A callback must not do this. A call that releases the interpreter lock clears the state that
+        confluent-kafka keeps for a poll, and the next callback of that poll aborts the process.
         """
         self._has_new_lanes = False
         with suppress(KafkaException):

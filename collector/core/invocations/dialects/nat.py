@@ -3,9 +3,8 @@
 Recognised by its scope. A workflow is a span of that kind around one of the function `<workflow>`,
 which is no name. Other functions are tools; what runs inside of one, such as a chain of LangChain,
 states the name of that function beside its own. The text of a model has its tool calls behind it,
-as a `repr`. With the plug-in for profiles, the toolkit (1.9)
-exports only the first round of an agent of LangChain. A run that fails never exports its outermost
-span, and no span states an error.
+as a `repr`. With the plug-in for profiles, the toolkit (1.9) exports only the first round of an
+agent of LangChain. A run that fails never exports its outermost span, and no span states an error.
 """
 
 from __future__ import annotations
