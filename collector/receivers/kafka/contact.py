@@ -39,6 +39,10 @@ class Contact:
         self._errors: deque[KafkaError] = deque(maxlen=_KEPT_ERRORS)
         self._ask_at = 0.0
         self._late = 0
+        self._unanswered: KafkaException | None = None
+        """What a question raised, until the next poll: only then the client hands over the errors
+        that say why.
+        """
         self._is_reported = False
 
     def failed(self, error: KafkaError) -> None:
@@ -53,29 +57,35 @@ class Contact:
             _log.info("a Kafka broker has been reached")
         self.reason = ""
         self._errors.clear()
-        self._late, self._is_reported = 0, False
+        self._late, self._unanswered, self._is_reported = 0, None, False
         self._ask_at = time.monotonic() + _INTERVAL_S
 
     def check(self, asked: Producer | Consumer) -> None:
         """Ask for metadata if no broker has answered for a while: without requests nothing else
-        shows that one is back. Blocks for a second at most.
+        shows that one is back. Blocks for a second at most. Call it after each poll.
         """
+        if self._unanswered is not None:
+            self._report(self._unanswered)
         if time.monotonic() < self._ask_at:
             return
         try:
             asked.list_topics(self._topic, timeout=_TIMEOUT_S)
         except KafkaException as error:
-            self._unanswered(error)
+            self._take(error)
         else:
             self.made()
 
-    def _unanswered(self, error: KafkaException) -> None:
+    def _take(self, error: KafkaException) -> None:
         if error.args[0].code() == KafkaError._TIMED_OUT:
             self._late += 1
             if self._late < _LATE_ANSWERS:
                 return  # asked again at once
+        self._unanswered = error
+        self._ask_at = time.monotonic() + _INTERVAL_S
+
+    def _report(self, error: KafkaException) -> None:
         self.reason = client.why(self._errors, error)
+        self._unanswered = None
         if not self._is_reported:
             _log.error("no Kafka broker can be reached", reason=self.reason)
         self._is_reported = True
-        self._ask_at = time.monotonic() + _INTERVAL_S

@@ -8,11 +8,16 @@ from functools import partial
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
 from structlog.testing import capture_logs
 
+from pathgauge.collector.config.kafka import Kafka
+from pathgauge.collector.receivers.kafka import client
+from pathgauge.collector.receivers.kafka.contact import Contact
 from pathgauge.collector.receivers.kafka.producer import KafkaLog
 from support.kafka import Broker, running_broker
 from support.otlp_requests import spans_batch
+from support.ports import free_port
 from support.running import until
 
 from .scorers import Cluster, Scorer
@@ -87,3 +92,20 @@ def test_a_scorer_reports_an_outage_once_and_why(linked: Broker) -> None:
     [_, lost, found] = of_contact(lines)
     assert (lost["event"], found) == ("no Kafka broker can be reached", REACHED)
     assert "Connection refused" in lost["reason"]
+
+
+def test_errors_that_arrive_after_a_question_say_why_nobody_answered_it() -> None:
+    contact = Contact("otlp_spans")
+    nowhere = {"bootstrap.servers": f"127.0.0.1:{free_port()}"}
+    settings = client.settings(Kafka(client=nowhere), {"group.id": "scorers"}, contact.failed)
+    consumer = Consumer(settings)
+
+    def is_reported() -> bool:
+        consumer.poll(0.2)
+        contact.check(consumer)
+        return contact.reason != "no answer from a broker yet"
+
+    contact.check(consumer)
+    assert until(is_reported)
+    consumer.close()
+    assert "Connection refused" in contact.reason
