@@ -80,6 +80,11 @@ class Chain:
         assert self.collector.stop() == 0
         self.collector = self._start()
 
+    def has_evaluated_all(self) -> bool:
+        """Whether every run that was sent is counted."""
+        sent = sum(map(len, self.traffic.traces.values()))
+        return self.collector.value("pathgauge_invocations_total") == sent
+
     def messages(self) -> list[tuple[str, str]]:
         """Who was told what of the alert."""
         return [(receiver, alert["status"]) for receiver, alert in self.webhook.of(ALERT)]
@@ -127,7 +132,9 @@ def test_a_regression_reaches_the_webhook_outlives_every_restart_and_is_resolved
     assert chain.webhook.of("PathgaugeWatchdog")[0][0] == "dead-man"
     assert chain.messages() == []
 
-    traffic.script = BAD
+    with traffic.paused():  # otherwise the last good run may be scored after the first bad one
+        assert until(chain.has_evaluated_all)
+        traffic.script = BAD
     assert until(chain.messages) == [("chat", "firing")]
     [(_, sent)] = chain.webhook.of(ALERT)
     assert sent["labels"] == LABELS

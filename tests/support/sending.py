@@ -6,6 +6,8 @@ Its script can be changed while it runs.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
@@ -28,6 +30,7 @@ class Traffic(SpanProcessor):
         self.traces: dict[str, set[str]] = {}
         """The ids of the sent traces, by the answer of the script."""
         self._stop = threading.Event()
+        self._turn = threading.Lock()
         self._provider = TracerProvider(
             resource=Resource({"service.name": agent}), shutdown_on_exit=False
         )
@@ -52,6 +55,13 @@ class Traffic(SpanProcessor):
         self._thread.join()
         self._provider.shutdown()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Meanwhile no turn is made, and the last one is sent."""
+        with self._turn:
+            self._provider.force_flush()
+            yield
+
     def on_end(self, span: ReadableSpan) -> None:
         """Record the trace id."""
         context = span.get_span_context()
@@ -62,5 +72,5 @@ class Traffic(SpanProcessor):
         number = 0
         while not self._stop.wait(PAUSE_S):
             number += 1
-            with scenario(self.script.scenario_id):
+            with self._turn, scenario(self.script.scenario_id):
                 self._agent.handle(self.script, f"conversation {number}")
