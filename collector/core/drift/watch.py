@@ -1,18 +1,24 @@
 """A detector with its alarm: one alarm for each incident, not one for each crossing of a limit.
 
 An alarm is raised when the evidence exceeds its limit. It ends when there is as much evidence for
-recovery, which is a bet of the same kind in the other direction: that scores are above the middle
+recovery, from bets of the same kind in the other direction: that scores are above the middle
 between the baseline and their mean since the change. Then the evidence starts from zero.
+
+One bet would not do. Half of the largest one loses on average when noisy scores recover from a
+small fall, such as from 0.5 to 0.6, and the alarm goes on until it has won by chance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 
 from pathgauge.collector.core.drift.detector import Change, Detector
 from pathgauge.collector.core.drift.policy import DAY_S, MAX_BACK_S, MAX_WEIGHT_DAYS, DriftPolicy
 from pathgauge.scorers.types import Json
+
+_RECOVERY_BETS = (0.1, 0.4, 0.7)
+"""Shares of the largest possible bet. The small ones find a small recovery of noisy scores."""
 
 
 @dataclass(slots=True)
@@ -29,14 +35,21 @@ class Episode:
     """Mean of the values that the scores stand for."""
     evidence: float
     """The most so far. It does not fall before the end, so that an alert does not flap."""
-    recovery: float = 1.0
+    bets: list[float] = field(default_factory=lambda: [1.0] * len(_RECOVERY_BETS))
+    """What each of the bets on recovery has won since its last low, as a factor."""
+
+    @property
+    def recovery(self) -> float:
+        """The evidence for recovery."""
+        return sum(self.bets) / len(self.bets)
 
     def add(self, score: float, baseline: float, value: float) -> float:
         """Add a score; returns the evidence for recovery.
 
-        Scores count towards the mean of the incident only while none of them suggest a recovery.
+        Scores count towards the mean of the incident only while none of them suggest a recovery,
+        as the largest bet sees it: it is the first to win, and the first to lose.
         """
-        if self.recovery <= 1:
+        if self.bets[-1] <= 1:
             self.samples += 1
             self.mean += (score - self.mean) / self.samples
             self.expected += (baseline - self.expected) / self.samples
@@ -45,10 +58,25 @@ class Episode:
         # Not the middle of mean and baseline itself: a series over all scenarios of an agent has
         # another baseline for each score.
         middle = max(baseline - gap / 2, baseline / 2)
-        if middle <= 0:  # no score is below such a baseline
-            return self.recovery
-        self.recovery = max(self.recovery, 1.0) * (1 + (score - middle) / (2 * middle))
+        if middle > 0:  # no score is below a baseline of 0
+            odds = score / middle - 1
+            self.bets = [
+                max(won, 1.0) * (1 + bet * odds)
+                for won, bet in zip(self.bets, _RECOVERY_BETS, strict=True)
+            ]
         return self.recovery
+
+    def state(self) -> list[Json]:
+        """Everything, as JSON values."""
+        return list(astuple(self))
+
+    @classmethod
+    def restored(cls, state: Sequence[Json]) -> Episode:
+        """An episode that continues from a `state`."""
+        *rest, bets = state
+        if not isinstance(bets, list):  # there was a single bet
+            bets = [bets] * len(_RECOVERY_BETS)
+        return cls(*(*rest, bets))
 
 
 class Watch:
@@ -118,7 +146,7 @@ class Watch:
             self._detector.state(),
             self._last,
             self.episodes,
-            None if one is None else list(astuple(one)),
+            None if one is None else one.state(),
         ]
 
     @classmethod
@@ -129,5 +157,5 @@ class Watch:
         watch._detector = Detector.restored(detector)
         watch._last = last
         watch.episodes = episodes
-        watch.episode = None if episode is None else Episode(*episode)
+        watch.episode = None if episode is None else Episode.restored(episode)
         return watch

@@ -79,6 +79,42 @@ def test_an_episode_ends_only_when_scores_are_nearer_to_the_baseline() -> None:
     assert course.watch.episode is None
 
 
+def evaluations_until_recovery(before: float, fallen: float, baseline: float, seed: int) -> int:
+    """After an incident that began at once, with an evaluation every six minutes."""
+    random, watch, mean, count = Random(seed), Watch(), fallen, 0
+    for number in range(100_000):
+        raised = watch.observe(float(random.random() < mean), baseline, number * 360, POLICY)
+        if raised:
+            mean = before
+        elif mean == before:
+            count += 1
+            if watch.episode is None:
+                break
+    return count
+
+
+@pytest.mark.parametrize(
+    ("before", "fallen", "baseline", "in_most"),
+    [(0.6, 0.5, 0.58, 2500), (0.8, 0.7, 0.78, 1500), (0.95, 0.8, 0.94, 350), (1.0, 0.0, 0.99, 30)],
+)
+def test_nine_of_ten_incidents_end_soon_after_scores_have_recovered(
+    before: float, fallen: float, baseline: float, in_most: int
+) -> None:
+    counts = [evaluations_until_recovery(before, fallen, baseline, seed) for seed in range(20)]
+    assert sorted(counts)[17] <= in_most
+
+
+def test_an_incident_that_goes_on_is_not_ended_by_chance() -> None:
+    ends = 0
+    for seed in range(20):
+        random, watch, now = Random(seed), Watch(), 0.0
+        for _ in range(5000):
+            now += 360
+            watch.observe(float(random.random() < 0.9), 0.98, now, POLICY)
+        ends += watch.episodes - 1
+    assert ends <= 4
+
+
 def test_good_scores_do_not_change_what_is_told_about_the_incident() -> None:
     course = Course(0.94)
     course.run(12, 0.2)
@@ -153,6 +189,18 @@ def test_a_baseline_of_zero_is_never_missed() -> None:
     recovery = watch.episode.recovery
     watch.observe(0.0, 0.0, 201 * 3600, POLICY)
     assert watch.episode.recovery == recovery
+
+
+def test_an_incident_whose_recovery_was_a_single_bet_goes_on() -> None:
+    watch = Watch()
+    for at in range(50):
+        watch.observe(0.0, 0.5, at * 3600, POLICY)
+    detector, last, episodes, [*episode, _] = watch.state()
+    restored = Watch.restored([detector, last, episodes, [*episode, 7.5]])
+    assert restored.episode is not None
+    assert restored.episode.recovery == 7.5
+    restored.observe(1.0, 0.5, 50 * 3600, POLICY)
+    assert restored.episode.recovery > 7.5
 
 
 steps = st.lists(
