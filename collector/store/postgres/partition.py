@@ -58,6 +58,10 @@ class _Known:
     """Forwarded turns that are being processed."""
 
 
+class _WaitingError(psycopg.OperationalError):
+    """A moment ago there was no connection. Why is known since then."""
+
+
 class PartitionDatabase:
     """For one thread. While the database cannot be reached, nothing is lost: `commit` returns
     `False`.
@@ -113,6 +117,8 @@ class PartitionDatabase:
         if done:
             known.commits += 1
             known.taken.difference_update(step.consumed)
+            if self.reason is not None:
+                _log.info("PostgreSQL can be used again", partition=self._partition)
             self.reason = None
             self._on_commit("results", time.monotonic() - began)
         return done
@@ -261,16 +267,26 @@ class PartitionDatabase:
             if not self._connection.is_broken:
                 return self._connection
         if time.monotonic() < self._retry_at:
-            raise psycopg.OperationalError("the database cannot be reached")
+            raise _WaitingError
         self._retry_at = time.monotonic() + RETRY_S
         self._connection = connect(self._conninfo, {"pathgauge.partition": str(self._partition)})
         self._retry_at = 0.0
         return self._connection
 
     def _fail(self, error: psycopg.Error) -> None:
-        if self.reason is None:
-            _log.error("PostgreSQL cannot be used; trying again", error=str(error).strip())
-        self.reason = f"PostgreSQL cannot be used: {type(error).__name__}"
+        if not isinstance(error, _WaitingError):
+            self._report(error)
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.rollback()
+
+    def _report(self, error: psycopg.Error) -> None:
+        """Only the name of an error that may quote a row: everybody may read the reason."""
+        text = str(error).strip()
+        if self.reason is None:
+            _log.error(
+                "PostgreSQL cannot be used; trying again", partition=self._partition, error=text
+            )
+        is_of_server = isinstance(error, psycopg.OperationalError)
+        why = text.partition("\n")[0] if is_of_server else type(error).__name__
+        self.reason = f"PostgreSQL cannot be used: {why}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from pathgauge.collector.core.evaluations.evaluator import Evaluation
 from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn, StoredTrace
@@ -25,6 +26,7 @@ from pathgauge.collector.store.postgres.partition import PartitionDatabase
 from pathgauge.collector.store.postgres.steps import Step
 from support.evaluated import evaluation
 from support.postgres import Server
+from support.running import until
 from support.shared_database import cut_connections, head, rows, scorer, step
 
 A, B = "a" * 32, "b" * 32
@@ -108,6 +110,24 @@ def test_after_a_cut_connection_the_same_step_is_committed_once(address: str) ->
         assert database.reason is not None
         assert [database.commit(one), database.reason] == [True, None]
     assert rows(address, WRITTEN) == [(1, 1, 0, 0)]
+
+
+def test_an_outage_is_reported_once_with_its_reason_and_its_end(
+    postgres: Server, address: str
+) -> None:
+    one = step(1, [evaluation("a")], publication=b"first")
+    with capture_logs() as lines, scorer(address) as database:
+        postgres.kill()
+        for _ in range(3):
+            assert not database.commit(one)
+        assert (database.reason or "").startswith("PostgreSQL cannot be used: connection is bad: ")
+        postgres.start()
+        assert until(lambda: database.commit(one))
+        assert database.reason is None
+    assert [(line["event"], line["partition"]) for line in lines] == [
+        ("PostgreSQL cannot be used; trying again", 0),
+        ("PostgreSQL can be used again", 0),
+    ]
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before the commit", "after it"])
