@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Container
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -70,6 +71,14 @@ Time = Annotated[float | None, BeforeValidator(_time), WithJsonSchema(_TIME_SCHE
 Name = Annotated[str | None, Field(max_length=_MAX_CHARS)]
 
 
+def _given(names: object) -> object:
+    """An empty parameter names nothing."""
+    return tuple(filter(None, names)) if isinstance(names, (list, tuple)) else names
+
+
+Names = Annotated[tuple[Annotated[str, Field(max_length=_MAX_CHARS)], ...], BeforeValidator(_given)]
+
+
 def lower(value: Json) -> Json:
     """Ids in hexadecimal are stored in lower case; some programs show them in upper case."""
     return value.lower() if isinstance(value, str) else value
@@ -84,6 +93,9 @@ class Query(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=describe_properties)
+
+    several: ClassVar[frozenset[str]] = frozenset()
+    """The parameters that may be repeated."""
 
 
 QueryT = TypeVar("QueryT", bound=Query)
@@ -171,8 +183,11 @@ class VerdictQuery(VersionQuery):
     """The version that is to be released."""
     against: str = Field(min_length=1, max_length=_MAX_CHARS)
     """The version that it is compared with."""
-    metric: Name = None
-    """The metrics, separated by commas. Default: the criteria with a threshold."""
+    several = frozenset({"metric"})
+    metric: Names = ()
+    """The metrics; can be repeated. One value may have several, separated by commas, unless a
+    criterion has this name. Default: the criteria with a threshold.
+    """
     confidence: float = Field(0.95, ge=0.5, le=0.9999)
     """The probability that the intervals of all metrics hold at all times."""
     margin: float = Field(0.05, ge=0, le=1)
@@ -188,29 +203,20 @@ class VerdictQuery(VersionQuery):
             raise PydanticCustomError("same_version", "Input should be {expected}", expected)
         return against
 
-    @property
-    def metrics(self) -> list[str]:
-        """The names of the metrics; none: the default."""
-        return list(dict.fromkeys(filter(None, (self.metric or "").split(","))))
-
 
 class ShadowQuery(VersionQuery):
     """Whose scores in shadow are compared with the active ones, and how."""
 
     agent: str = Field(min_length=1, max_length=_MAX_CHARS)
-    metric: Name = None
-    """The metrics, separated by commas. Default: the active criteria with a threshold."""
+    several = frozenset({"metric"})
+    metric: Names = ()
+    """The metrics, as in `/verdict`. Default: the active criteria with a threshold."""
     confidence: float = Field(0.95, ge=0.5, le=0.9999)
     """The probability that the intervals of all metrics hold at all times."""
     margin: float = Field(0.05, ge=0, le=1)
     """`not_worse`: certainly worse by less than this."""
     min_effect: float = Field(0.0, ge=0, le=1)
     """`worse`, `better`: certainly by more than this."""
-
-    @property
-    def metrics(self) -> list[str]:
-        """The names of the metrics; none: the default."""
-        return list(dict.fromkeys(filter(None, (self.metric or "").split(","))))
 
 
 class DriftQuery(Query):
@@ -232,18 +238,23 @@ def read(model: type[QueryT], request: Request, tenant: str | None) -> QueryT:
     """The checked parameters of a request with the token of this tenant; `None`: of a reader.
     Raises `ProblemError`.
     """
-    query = checked(model, parameters(request))
+    query = checked(model, _parameters(request, model.several))
     # An answer about the tenant of the token would be taken for one about the other tenant.
     if tenant is not None and (getattr(query, "tenant", None) or tenant) != tenant:
         raise ProblemError(403, OTHER_TENANT)
     return query
 
 
-def parameters(request: Request) -> dict[str, str]:
-    """The parameters of a request. Raises `ProblemError` for one that is given twice."""
-    found: dict[str, str] = {}
+def _parameters(request: Request, several: Container[str]) -> dict[str, str | list[str]]:
+    """The parameters of a request. Raises `ProblemError` for one that is given twice, unless it is
+    one of `several`.
+    """
+    found: dict[str, str | list[str]] = {}
     for name, value in request.query_params.multi_items():
-        if name in found:
+        if name in several:
+            found[name] = [*found.get(name, ()), value]
+        elif name in found:
             raise ProblemError(422, f"{name}: found it twice, expected it once")
-        found[name] = value
+        else:
+            found[name] = value
     return found

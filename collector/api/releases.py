@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import chain
 
 from pathgauge.collector.api.problems import ProblemError
@@ -38,7 +38,7 @@ def verdict(
     if sources.reading is None:
         detail = "store: found memory, expected a store on disk: without one no results are kept"
         raise ProblemError(409, detail)
-    criteria = ComparedCriteria(sources.evaluator(), query.metrics)
+    criteria = ComparedCriteria(sources.evaluator(), query.metric)
     read: Counter[str | None] = Counter()
     versions = query.version, query.against
     with sources.reading() as connection:
@@ -91,6 +91,7 @@ class ComparedCriteria:
             for own in (*self._overrides.values(), self._common)
             for name, one in own.items()
         }
+        metrics = tuple(chain.from_iterable(_split(name, every) for name in metrics))
         if unknown := [name for name in metrics if name not in every]:
             raise ProblemError(404, f"metric: found {unknown[0]}, expected {_some(every)}")
         if metrics:
@@ -114,6 +115,11 @@ class ComparedCriteria:
                     one.value,
                     is_candidate=result.agent_version == candidate,
                 )
+
+
+def _split(given: str, known: Container[str]) -> list[str]:
+    """The names that one parameter has. Names of criteria may have commas, too."""
+    return [given] if given in known else list(filter(None, given.split(",")))
 
 
 def _by_name(criteria: Iterable[Criterion]) -> Mapping[str, Criterion]:

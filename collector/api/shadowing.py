@@ -28,7 +28,7 @@ def verdict(
     if sources.reading is None:
         detail = "store: found memory, expected a store on disk: without one no results are kept"
         raise ProblemError(409, detail)
-    criteria = ComparedCriteria(sources.evaluator(), query.metrics, of_sessions=False)
+    criteria = ComparedCriteria(sources.evaluator(), query.metric, of_sessions=False)
     newest, compared = _newest(sources, tenant, query), 0
     with sources.reading() as connection:
         found = ShadowedResults(connection, query.filter(tenant), read_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import typer
@@ -17,7 +17,9 @@ _MAX_FOUND = 80
 QueryT = TypeVar("QueryT", bound=Query)
 
 
-def query_of(kind: type[QueryT], options: Mapping[str, str | None], **more: float) -> QueryT:
+def query_of(
+    kind: type[QueryT], options: Mapping[str, str | Sequence[str] | None], **more: float
+) -> QueryT:
     """A query with the options that were given."""
     given = {name: value for name, value in options.items() if value is not None}
     try:

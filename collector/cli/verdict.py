@@ -102,11 +102,11 @@ def verdict(
     if shadow in (version is not None, against is not None):
         expected = "expected --version and --against, or --shadow alone"
         raise typer.BadParameter(f"found {_given(version, against, shadow=shadow)}, {expected}")
-    options = {
+    options: dict[str, str | list[str] | None] = {
         "agent": agent,
         "tenant": tenant,
         "scenario": scenario,
-        "metric": ",".join(metric or ()) or None,
+        "metric": metric,
         "since": since,
         "until": until,
     }

@@ -184,6 +184,27 @@ def test_a_metric_that_no_active_criterion_has_is_explained(api: TestClient) -> 
     assert (answer.status_code, answer.json()["detail"]) == (404, detail)
 
 
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        ("metric=quick,cheap", ["quick,cheap"]),
+        ("metric=trajectory&metric=quick,cheap", ["quick,cheap", "trajectory"]),
+        ("metric=trajectory,quick", ["quick", "trajectory"]),
+        ("metric=trajectory&metric=", ["trajectory"]),
+        ("metric=", ["quick", "quick,cheap", "trajectory"]),
+    ],
+)
+@pytest.mark.parametrize("endpoint", ["verdict?version=2&against=1", "shadow?"])
+def test_metrics_are_given_one_by_one_because_their_names_may_have_commas(
+    folder: Path, endpoint: str, metrics: str, expected: list[str]
+) -> None:
+    names = ("trajectory", "quick", "quick,cheap")
+    named = Evaluator(tuple(replace(CRITERION, name=name) for name in names))
+    api = client(with_criteria(sources(folder), named))
+    answer = api.get(f"{PREFIX}/{endpoint}&agent=support&{metrics}")
+    assert sorted(one["metric"] for one in answer.json()["metrics"]) == expected
+
+
 def test_without_any_threshold_all_criteria_are_compared(folder: Path) -> None:
     informational = Evaluator(tuple(Criterion(c.name, c.scorer) for c in EVALUATOR.criteria))
     found = get(client(with_criteria(sources(folder), informational)), WORSE)

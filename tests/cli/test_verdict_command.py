@@ -103,6 +103,10 @@ def test_options_change_what_is_compared(verdict: Run) -> None:
     ("options", "message"),
     [
         (("--metric", "x"), "metric: found x, expected one of trajectory"),
+        (
+            ("--metric", "trajectory", "--metric", "x"),
+            "metric: found x, expected one of trajectory",
+        ),
         (("--since", "soon"), "--since: found 'soon', expected a time such as"),
         (("--wait", "soon"), "--wait: found 'soon', expected a duration such as 6s"),
         (("--confidence", "2"), "Input should be less than or equal to 0.9999"),

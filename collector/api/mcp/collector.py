@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -25,6 +25,8 @@ _TIMEOUT_S = (5.0, 30.0)
 """For connecting, and for each part of the answer."""
 
 ModelT = TypeVar("ModelT", bound=Model)
+Parameter: TypeAlias = str | float | Sequence[str] | None
+"""Of a question. Several values are sent one by one, `None` not at all."""
 
 
 class OptionError(ValueError):
@@ -65,7 +67,7 @@ class Collector:
         model: type[ModelT],
         token: str | None,
         path: tuple[str, ...],
-        parameters: Mapping[str, str | float | None] | None = None,
+        parameters: Mapping[str, Parameter] | None = None,
     ) -> ModelT:
         """The answer to a question. Parameters that are `None` are left out. Raises
         `CollectorError`.
@@ -86,7 +88,7 @@ class Collector:
         )
 
     def _request(
-        self, address: str, token: str | None, parameters: Mapping[str, str | float | None]
+        self, address: str, token: str | None, parameters: Mapping[str, Parameter]
     ) -> tuple[int, str, bytes]:
         """Status, media type and body."""
         headers = {} if token is None else {"authorization": f"Bearer {token}"}

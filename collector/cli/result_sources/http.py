@@ -9,7 +9,7 @@ from typing import TypeVar
 from pathgauge.collector.api import models
 from pathgauge.collector.api.drift_models import DriftReport
 from pathgauge.collector.api.mcp import tokens
-from pathgauge.collector.api.mcp.collector import Collector, CollectorError
+from pathgauge.collector.api.mcp.collector import Collector, CollectorError, Parameter
 from pathgauge.collector.api.models import Model, time_of
 from pathgauge.collector.api.queries import (
     ClusterQuery,
@@ -108,7 +108,7 @@ class HttpSource:
         return text if url in text else f"{url}: {text}"
 
 
-def _parameters(query: Query | None) -> dict[str, str | float | None]:
+def _parameters(query: Query | None) -> dict[str, Parameter]:
     if query is None:
         return {}
     given = query.model_dump(exclude_none=True)
