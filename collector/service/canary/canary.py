@@ -58,6 +58,8 @@ class Canary(Collector):
         self._interval = interval
         self._max_delay = max_delay
         self._waiting: dict[str, Future[float]] = {}
+        self._told: set[str] = set()
+        """What the log has said since a canary was last acknowledged."""
         self._succeeded_at: float | None = None
         self._traces = Counter(
             "pathgauge_canary_traces",
@@ -104,17 +106,29 @@ class Canary(Collector):
         try:
             refusal = await send(export_request(trace_id))
             if refusal is not None:
-                _log.warning("canary refused", reason=refusal)
+                if self._is_new("canary refused"):
+                    _log.warning("canary refused", reason=refusal)
                 self._traces.labels("refused").inc()
-            elif self._shared:
+                return
+            if self._told:
+                self._told.clear()
+                _log.info("canary acknowledged again")
+            if self._shared:
                 self._traces.labels("acknowledged").inc()
             else:
                 await self._wait(scored, trace_id.hex(), sent_at)
         except Exception:  # the next one may succeed
-            _log.exception("canary could not be sent")
+            if self._is_new("canary could not be sent"):
+                _log.exception("canary could not be sent")
             self._traces.labels("refused").inc()
         finally:
             self._waiting.pop(trace_id.hex(), None)
+
+    def _is_new(self, event: str) -> bool:
+        """Whether the log has not said so in this outage."""
+        is_new = event not in self._told
+        self._told.add(event)
+        return is_new
 
     async def _wait(self, scored: Future[float], trace_id: str, sent_at: float) -> None:
         try:

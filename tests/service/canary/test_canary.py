@@ -9,6 +9,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -209,6 +210,29 @@ async def test_a_canary_that_is_not_acknowledged_is_refused_and_the_next_one_is_
         ("canary refused", "429 Too Many Requests"),
         ("canary could not be sent", None),
     ]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_an_outage_is_logged_once_and_so_is_its_end(*, shared: bool) -> None:
+    canary, sent = Canary(interval=0.001, max_delay=10.0, shared=shared), count()
+
+    async def send(_: bytes) -> str | None:
+        number = next(sent)
+        if number in (1, 4):
+            raise ConnectionError
+        return "503 Service Unavailable" if number in (0, 2, 3, 6, 7) else None
+
+    with capture_logs() as logs:
+        async with flying(canary, send):
+            await eventually(lambda: values(canary)["refused"] == 7 and len(logs) == 5)
+    assert [(line["event"], line["log_level"]) for line in logs] == [
+        ("canary refused", "warning"),
+        ("canary could not be sent", "error"),
+        ("canary acknowledged again", "info"),
+        ("canary refused", "warning"),
+        ("canary acknowledged again", "info"),
+    ]
+    assert values(canary)["refused"] == 7
 
 
 def test_only_the_token_makes_a_canary() -> None:
