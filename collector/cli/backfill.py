@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pathgauge.collector.cli.console import print_messages
-from pathgauge.collector.cli.errors import operator_errors
+from pathgauge.collector.cli.errors import operator_errors, placed_errors
 from pathgauge.collector.cli.options import ConfigFile
 
 if TYPE_CHECKING:
     from pathgauge.collector.config import Config
     from pathgauge.collector.config.active import ActiveConfig
+    from pathgauge.collector.core.documents import KeyPath, Problem
     from pathgauge.collector.offline.judge_check.cost import CheckCost
     from pathgauge.collector.service.backfill.run import Backfill, Report
 
@@ -119,7 +120,7 @@ def backfill(
     )
     if options.since >= options.until:
         raise typer.BadParameter("--since: found a time after --until, expected one before")
-    with operator_errors():
+    with operator_errors(), placed_errors(_of_output):
         settings = configuration.load(config)
         declined = without_judges and settings.judge is not None
         if declined:
@@ -160,6 +161,13 @@ def _run(
     cost = CheckCost()
     with judges_of(settings.judge, settings.folder, active, observer=cost) as judges:
         return run.run(judges), cost
+
+
+def _of_output(_: KeyPath, text: str) -> Problem:
+    """The folder of the store is that of the option, whatever the configuration says."""
+    from pathgauge.collector.core.documents import Problem
+
+    return Problem("", None, ("--output",), text)
 
 
 def _unasked(settings: Config, active: ActiveConfig) -> list[str]:

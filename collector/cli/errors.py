@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import typer
 from pathgauge.collector.cli.console import print_messages
 
 if TYPE_CHECKING:
-    from pathgauge.collector.config import Config
+    from pathgauge.collector.core.documents import KeyPath, Problem
 
 
 @contextmanager
@@ -35,14 +35,14 @@ def operator_errors(port_in_use_hint: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def placed_errors(config: Config) -> Iterator[None]:
-    """Name the place in the configuration file of what cannot be used."""
+def placed_errors(problem: Callable[[KeyPath, str], Problem]) -> Iterator[None]:
+    """Name the place of what cannot be used: in the configuration file, or the option."""
     from pathgauge.collector.core.documents import SettingError
 
     try:
         yield
     except SettingError as error:
-        raise error.placed(config.problem) from error
+        raise error.placed(problem) from error
 
 
 def _operator_error_types() -> tuple[type[Exception], ...]:

@@ -70,7 +70,11 @@ def serve(
         "end the program that uses the port, such as `make run`, or choose another `endpoint` in"
         " the configuration"
     )
-    with operator_errors(hint), placed_errors(settings), printed_to(settings.logging.format):
+    with (
+        operator_errors(hint),
+        placed_errors(settings.problem),
+        printed_to(settings.logging.format),
+    ):
         asyncio.run(run(service))
     end_process()
 
@@ -247,7 +251,7 @@ def purge(
         logging.configure("warning")
         if settings.postgres is None:
             place = str(settings.folder / settings.store.path)
-            with placed_errors(settings):
+            with placed_errors(settings.problem):
                 purged = purge_store(settings.folder / settings.store.path, selection)
         else:
             from pathgauge.collector.store.postgres.purge import purge as purge_database

@@ -215,6 +215,16 @@ def test_the_store_of_a_collector_is_never_changed(backfill: Run, tmp_path: Path
     assert rows(tmp_path / "past") == before
 
 
+def test_a_folder_in_use_is_that_of_the_option(backfill: Run, tmp_path: Path) -> None:
+    with opened(tmp_path / "past"):
+        refused = backfill()
+    text = "found {} in use, expected a separate folder for every collector"
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        f"pathgauge: --output: {text.format(tmp_path / 'past')}\n",
+    )
+
+
 def test_the_store_of_an_earlier_version_is_not_brought_up_to_date(
     backfill: Run, tmp_path: Path
 ) -> None:
