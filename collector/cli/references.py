@@ -167,7 +167,7 @@ def record(
     )
     with operator_errors():
         refuse_to_replace(output, force)
-        keys = configuration.load(config).scenario.keys
+        keys = configuration.load(config, with_scorers=False).scenario.keys
         replayed = list(replay(files or (), Evaluator(()), ReferenceSet(), keys))
         if from_store:
             source = source_of(config, url, token_file, ca_file)

@@ -236,7 +236,7 @@ def purge(
     from pathgauge.collector.service.purge import purge_store
 
     with operator_errors():
-        settings = configuration.load(config)
+        settings = configuration.load(config, with_scorers=False)
         if settings.store is None:
             text = (
                 "found memory, expected a store on disk: data in memory is lost when the process"

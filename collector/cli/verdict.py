@@ -118,7 +118,7 @@ def verdict(
         query = query_of(VerdictQuery, {**options, "version": version, "against": against}, **terms)
     patience = 0.0 if wait is None else seconds_of("wait", wait)
     with operator_errors():
-        source = source_of(config, url, token_file, ca_file)
+        source = source_of(config, url, token_file, ca_file, with_scorers=True)
         misspelt = partial(unknown_agent, source, query)
         found = when_decided(partial(_ask, source, query), patience, misspelt=misspelt)
         hint = misspelt(found) or known_versions(source, query, found)

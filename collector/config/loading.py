@@ -24,11 +24,17 @@ from pathgauge.collector.core.documents.validation import validate
 from pathgauge.scorers.types import Json
 
 
-def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) -> Config:
+def load(
+    path: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    with_scorers: bool = True,
+) -> Config:
     """Read a configuration file; `None` gives the defaults. Raises `ConfigError` with every problem
     of the file.
 
-    Scorers are built once, to check the criteria.
+    Scorers are built once, to check the criteria. Those who only read results do without: the
+    modules of scorers may be installed elsewhere.
     """
     if path is None:
         return Config()
@@ -40,7 +46,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] = os.environ) 
         config = validate(Config, document, document.data)
         problems.found += problems_across_sections(config, document, path.parent)
     with problems:
-        merged = _criteria(written, document, path.parent)
+        merged = _criteria(written, document, path.parent, with_scorers=with_scorers)
     problems.report()
     changes: dict[str, Any] = {"criteria": merged}
     if config.kafka is not None:
@@ -73,7 +79,9 @@ def _read(path: Path, environment: Mapping[str, str] | None = None) -> Document:
     return found[0] if found else Document(str(path), None)
 
 
-def _criteria(written: Mapping[str, Json], document: Document, folder: Path) -> dict[str, Json]:
+def _criteria(
+    written: Mapping[str, Json], document: Document, folder: Path, *, with_scorers: bool
+) -> dict[str, Json]:
     """The criteria of the file, merged with those of its `criteria_file`. Values of wrong types are
     reported by the model, so they are ignored here.
     """
@@ -83,15 +91,16 @@ def _criteria(written: Mapping[str, Json], document: Document, folder: Path) -> 
         if not os.path.isfile(folder / file):
             text = f"found no such file: {folder / file}"
             raise ConfigError([document.problem(("criteria_file",), text)])
-        common = criteria_of_file(folder / file)
+        common = criteria_of_file(folder / file, with_scorers=with_scorers)
     if not isinstance(own, dict):
         return common or dict(criteria.DEFAULTS)
     merged = criteria.merge(common, own)
-    criteria.build(merged, Location(document, ("criteria",)), changed=own)
+    if with_scorers:
+        criteria.build(merged, Location(document, ("criteria",)), changed=own)
     return merged
 
 
-def criteria_of_file(path: Path) -> dict[str, Json]:
+def criteria_of_file(path: Path, *, with_scorers: bool = True) -> dict[str, Json]:
     """The criteria of an ADK `test_config.json`. Keys other than those of metrics are ignored."""
     problems = Problems()
     document = entries.of_adk(_read(path), problems)
@@ -100,7 +109,8 @@ def criteria_of_file(path: Path) -> dict[str, Json]:
         given = "nothing" if found is None else show_value(found)
         text = f"found {given}, expected a mapping"
         raise ConfigError([*problems.found, document.problem(("criteria",), text)])
-    with problems:
-        criteria.build(found, Location(document, ("criteria",)))
+    if with_scorers:
+        with problems:
+            criteria.build(found, Location(document, ("criteria",)))
     problems.report()
     return found

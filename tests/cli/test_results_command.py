@@ -204,6 +204,26 @@ def test_unknown_scenario_ids_are_counted_with_those_most_like_them(
     ]
 
 
+@pytest.mark.parametrize("of_adk", [False, True])
+def test_a_store_is_read_without_the_modules_of_the_scorers(
+    run: Run, store: Path, tmp_path: Path, *, of_adk: bool
+) -> None:
+    criteria = {"criteria": {"tone": {"scorer": "not_installed_here:Tone", "threshold": 0.5}}}
+    own = {**CONFIGURATION, "store": {"path": str(store / "data")}}
+    own.update({"criteria_file": "adk.json"} if of_adk else criteria)
+    (tmp_path / "adk.json").write_text(json.dumps(criteria))
+    (tmp_path / "pathgauge.yaml").write_text(json.dumps(own))
+    (tmp_path / "parcel.yaml").write_text("scenario: parcel\nexpected_tools: []\n")
+    found = ("--config", tmp_path / "pathgauge.yaml")
+    assert traces(run("results", *found, "--json")) == ["north", "stopped"]
+    assert "parcel" in run("results", *found, "--unmatched").stdout
+    assert run("results", "show", FAILED.invocation.trace_id, *found).exit_code == 0
+    assert run("purge", *found, "--trace", "f" * 32).exit_code == 0
+    verdict = run("verdict", *found, "--agent", "billing", "--version", "2", "--against", "1")
+    assert verdict.exit_code == 2
+    assert "not_installed_here" in verdict.stderr
+
+
 def test_an_empty_list_of_unknown_scenario_ids_says_since_when(run: Run, tmp_path: Path) -> None:
     """An alert about them outlives a restart, after which a running collector knows none."""
     (tmp_path / "pathgauge.yaml").write_text(json.dumps({"store": {"path": "data"}}))

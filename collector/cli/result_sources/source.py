@@ -75,9 +75,11 @@ def source_of(
     url: str | None = None,
     token_file: Path | None = None,
     ca_file: Path | None = None,
+    *,
+    with_scorers: bool = False,
 ) -> ResultSource:
-    """The API at `url`, or else the store that the configuration names. Raises `ConfigError`, or
-    `StoreError`.
+    """The API at `url`, or else the store that the configuration names. Only verdicts need it
+    `with_scorers`. Raises `ConfigError`, or `StoreError`.
     """
     if url is not None:
         from pathgauge.collector.cli.result_sources.http import HttpSource
@@ -85,7 +87,7 @@ def source_of(
         return HttpSource(url, token_file, ca_file)
     from pathgauge.collector.cli.result_sources.store import StoreSource
 
-    return StoreSource(configuration.load(config))
+    return StoreSource(configuration.load(config, with_scorers=with_scorers))
 
 
 def newest(source: ResultSource, query: ResultQuery, limit: int) -> Iterator[models.Result]:

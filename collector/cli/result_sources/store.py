@@ -21,7 +21,7 @@ from pathgauge.collector.api.queries import (
 from pathgauge.collector.api.release_models import ReleaseVerdict
 from pathgauge.collector.api.sources import Sources
 from pathgauge.collector.cli.result_sources.source import SourceError
-from pathgauge.collector.config import Config
+from pathgauge.collector.config import Config, reference_files
 from pathgauge.collector.config.active import resolve
 from pathgauge.collector.config.feedback import Feedback
 from pathgauge.collector.core.documents import ConfigError
@@ -151,11 +151,9 @@ class StoreSource:
         return drifts.report(sources, None, query)
 
     def _known_ids(self) -> ClosestIds:
-        """The scenario ids of the references; none if these have mistakes."""
-        try:
-            return ClosestIds(one.scenario_id for one in resolve(self._config).references)
-        except ConfigError:
-            return ClosestIds(())
+        """The scenario ids of the references that have no mistakes."""
+        loaded = reference_files.load_valid(self._config.references, self._config.folder)
+        return ClosestIds(one.reference.scenario_id for one in loaded.entries)
 
 
 def _no_telemetry() -> models.Telemetry:
