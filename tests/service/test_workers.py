@@ -334,14 +334,63 @@ def test_a_start_without_a_usable_store_says_why(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
     (folder / "pathgauge.db").mkdir()
-    command = [str(PATHGAUGE), "serve", "--config", str(tmp_path / "pathgauge.yaml")]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    reason = reason_of_scorer(tmp_path, 1)
+    assert "pathgauge.db" in reason
+
+
+def test_a_scorer_that_cannot_start_names_the_place_of_the_mistake(tmp_path: Path) -> None:
+    with collector(tmp_path):
+        pass
+    configuration = tmp_path / "pathgauge.yaml"
+    settings = json.loads(configuration.read_text())
+    [folder] = (tmp_path / "pathgauge-data").glob("scorers-*/1")
+    (folder / "lock").unlink()
+    (folder / "lock").mkdir()
+    settings["store"] = {"path": "pathgauge-data"}
+    configuration.write_text(json.dumps(settings, indent=1))
+    reason = reason_of_scorer(tmp_path, 1)
+    assert reason.startswith(
+        f"{place(configuration, 'pathgauge-data')}: store.path: found {folder},"
+    )
+
+    (tmp_path / "tone.py").write_text(
+        "import sys\n"
+        "from pathgauge import ToolTrajectoryF1\n"
+        "if sys.argv[0].endswith('process.py'): raise OSError('no licence here')\n"
+    )
+    settings["criteria"] = {"tone": {"scorer": "tone:ToolTrajectoryF1"}}
+    configuration.write_text(json.dumps(settings, indent=1))
+    reason = reason_of_scorer(tmp_path, 0)
+    assert reason.startswith(f"{place(configuration, 'tone:')}: criteria.tone.scorer: importing")
+    assert "no licence here" in reason
+
+
+def place(file: Path, value: str) -> str:
+    """Where a value stands in a file."""
+    for number, line in enumerate(file.read_text().splitlines(), 1):
+        if f'"{value}' in line:
+            return f"{file}:{number}:{line.index(value)}"
+    raise AssertionError(value)
+
+
+def reason_of_scorer(folder: Path, scorer: int) -> str:
+    """Why it cannot start, as the log says."""
+    command = [str(PATHGAUGE), "serve", "--config", str(folder / "pathgauge.yaml")]
+    ended = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )
     assert ended.returncode != 0
     [*lines, last] = ended.stderr.splitlines()
     assert last == "pathgauge: a scorer process did not start; the log says why"
     told = [line for line in map(json.loads, lines) if line["event"] == "scorer cannot start"]
-    assert (told[0]["scorer"], told[0]["level"]) == (1, "error")
-    assert "pathgauge.db" in told[0]["reason"]
+    [line, *_] = [one for one in told if one["scorer"] == scorer]
+    assert line["level"] == "error"
+    return str(line["reason"])
 
 
 def test_a_stop_does_not_wait_for_turns_on_their_way_between_scorers(tmp_path: Path) -> None:

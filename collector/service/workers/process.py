@@ -20,8 +20,10 @@ from typing import Any
 
 import structlog
 
+from pathgauge.collector.config import Config
 from pathgauge.collector.config.active import resolve
-from pathgauge.collector.core.documents import ConfigError
+from pathgauge.collector.config.plugins.registry import PluginError
+from pathgauge.collector.core.documents import ConfigError, SettingError
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.decode_batch import decode_batch
 from pathgauge.collector.core.partitioning import Partition
@@ -240,9 +242,19 @@ async def _serve(connection: socket.socket) -> None:
     try:
         with printed_to(form.format):
             await ScorerProcess(start, channel).serve()
-    except (OSError, sqlite3.Error, ConfigError) as error:
-        _log.error("scorer cannot start", reason=str(error))
+    except (OSError, sqlite3.Error, ConfigError, PluginError) as error:
+        _log.error("scorer cannot start", reason=_reason(error, start.config))
         sys.exit(CANNOT_START)
+
+
+def _reason(error: Exception, config: Config) -> str:
+    """The text, with the places of mistakes in the configuration file."""
+    if isinstance(error, SettingError):
+        return str(config.problem(error.path, error.text))
+    if isinstance(error, ConfigError):
+        placed = (one if one.file else config.problem(one.path, one.text) for one in error.problems)
+        return str(ConfigError(placed))
+    return str(error)
 
 
 def _end(error: EndedError) -> None:
