@@ -51,7 +51,7 @@ class ScoreDrift(Model):
     """Since the change."""
     mean_before: float | None
     samples: int
-    """Scores since the change."""
+    """Scores since the change, without the newest ones while these suggest a recovery."""
     since: datetime | None
     """When scores became worse."""
     after_version: str | None

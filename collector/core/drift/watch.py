@@ -37,6 +37,11 @@ class Episode:
     """The most so far. It does not fall before the end, so that an alert does not flap."""
     bets: list[float] = field(default_factory=lambda: [1.0] * len(_RECOVERY_BETS))
     """What each of the bets on recovery has won since its last low, as a factor."""
+    suspected: int = 0
+    """Scores since one of them suggested a recovery, and their sums."""
+    scores: float = 0.0
+    baselines: float = 0.0
+    values: float = 0.0
 
     @property
     def recovery(self) -> float:
@@ -46,14 +51,16 @@ class Episode:
     def add(self, score: float, baseline: float, value: float) -> float:
         """Add a score; returns the evidence for recovery.
 
-        Scores count towards the mean of the incident only while none of them suggest a recovery,
-        as the largest bet sees it: it is the first to win, and the first to lose.
+        Scores count towards the mean of the incident as soon as nothing suggests a recovery any
+        more. Without those of a suspicion that was wrong, the mean would stay as low as it was by
+        chance when the alarm was raised, and less than a recovery would end it.
         """
-        if self.bets[-1] <= 1:
-            self.samples += 1
-            self.mean += (score - self.mean) / self.samples
-            self.expected += (baseline - self.expected) / self.samples
-            self.value += (value - self.value) / self.samples
+        self.suspected += 1
+        self.scores += score
+        self.baselines += baseline
+        self.values += value
+        if self.recovery <= 1:
+            self._count()
         gap = max(0.0, self.expected - self.mean)
         # Not the middle of mean and baseline itself: a series over all scenarios of an agent has
         # another baseline for each score.
@@ -66,6 +73,15 @@ class Episode:
             ]
         return self.recovery
 
+    def _count(self) -> None:
+        """Count the scores since the suspicion began."""
+        before = self.samples
+        self.samples += self.suspected
+        self.mean = (before * self.mean + self.scores) / self.samples
+        self.expected = (before * self.expected + self.baselines) / self.samples
+        self.value = (before * self.value + self.values) / self.samples
+        self.suspected, self.scores, self.baselines, self.values = 0, 0.0, 0.0, 0.0
+
     def state(self) -> list[Json]:
         """Everything, as JSON values."""
         return list(astuple(self))
@@ -73,10 +89,10 @@ class Episode:
     @classmethod
     def restored(cls, state: Sequence[Json]) -> Episode:
         """An episode that continues from a `state`."""
-        *rest, bets = state
-        if not isinstance(bets, list):  # there was a single bet
-            bets = [bets] * len(_RECOVERY_BETS)
-        return cls(*(*rest, bets))
+        fields = [*state]
+        if not isinstance(fields[7], list):  # of a version with a single bet
+            fields[7] = [fields[7]] * len(_RECOVERY_BETS)
+        return cls(*fields)
 
 
 class Watch:
