@@ -60,6 +60,10 @@ class ScoreDrift(Model):
     """
     last: datetime | None
     """The last score that was compared."""
+    replaced: bool = False
+    """Whether other versions have had scores since then, so that the version may have been rolled
+    back.
+    """
     changes: list[ChangedMiss]
     """What changed, while an alarm is open; the most costly first, at most ten."""
 

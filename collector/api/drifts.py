@@ -54,6 +54,7 @@ def _stream(one: Explained) -> ScoreDrift:
         since=None if drift.since is None else time_of(drift.since),
         after_version=one.after_version or None,
         last=None if drift.last is None else time_of(drift.last),
+        replaced=drift.replaced,
         changes=[
             ChangedMiss(
                 **change.miss._asdict(),

@@ -182,7 +182,7 @@ def _view(stream: ScoreDrift, now: float) -> StreamView:
         _state(stream),
         AGAINST[stream.against],
         _movement(stream),
-        last is not None and is_silent(stream.against, last.timestamp(), now),
+        last is not None and is_silent(last.timestamp(), now, replaced=stream.replaced),
         links.scenario(stream.agent, stream.scenario_id, stream.tenant),
     )
 

@@ -48,6 +48,7 @@ def test_a_stream_says_since_when_and_what_changed() -> None:
         "since": "2026-11-23T03:03:20Z",
         "after_version": "2.5.0",
         "last": "2026-11-23T03:42:20Z",
+        "replaced": False,
         "changes": [
             {
                 "kind": "missing",

@@ -58,6 +58,8 @@ class Drift(NamedTuple):
     """How often the evidence of the stream alone raised an alarm so far."""
     last: float | None
     """When the last score was compared, in Unix seconds."""
+    replaced: bool = False
+    """Whether other versions have had scores since then. Always false but against a version."""
 
 
 def with_adjusted_evidence(drifts: list[Drift], limit_days: float) -> list[Drift]:
@@ -101,9 +103,10 @@ def of_version(key: SeriesKey, series: Series) -> Drift | None:
         None if mean is None else series.value(mean)
         for mean in (versions.baseline, versions.mean_before)
     )
-    return _drift(
+    found = _drift(
         key, "version", versions.watch, baseline, mean_before=before, version=versions.newest
     )
+    return found._replace(replaced=found.last is not None and series.last > found.last)
 
 
 def of_agent(key: SeriesKey, watch: Watch) -> Drift:

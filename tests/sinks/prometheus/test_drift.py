@@ -214,11 +214,21 @@ def test_a_version_that_was_rolled_back_is_shown_for_a_day() -> None:
     harness = drifting()
     publish_scores(harness, *[1.0] * 60, each=30 * MINUTE, agent_version="v1")
     publish_scores(harness, *[0.5] * 60, each=30 * MINUTE, agent_version="v2")
-    harness.now += ROLLED_BACK_S
+    publish_scores(harness, 1.0, each=ROLLED_BACK_S, agent_version="v1")
     assert shown(harness, (*STREAM[:3], "version")) != {}
     harness.now += 1
     assert shown(harness, (*STREAM[:3], "version")) == {}
     assert shown(harness) != {}
+
+
+def test_an_alarm_about_a_version_outlasts_a_weekend_without_any_scores() -> None:
+    harness = drifting()
+    publish_scores(harness, *[1.0] * 60, each=30 * MINUTE, agent_version="v1")
+    publish_scores(harness, *[0.5] * 60, each=30 * MINUTE, agent_version="v2")
+    harness.now += SILENT_S
+    assert shown(harness, (*STREAM[:3], "version"))["evidence_days"] > 365
+    harness.now += 1
+    assert shown(harness, (*STREAM[:3], "version")) == {}
 
 
 def test_a_removed_criterion_is_forgotten() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from pathgauge.collector.core.drift.drift import Against, Drift
+from pathgauge.collector.core.drift.drift import Drift
 from pathgauge.collector.core.drift.policy import DAY_S
 from pathgauge.collector.sinks.prometheus.drift.recording import Explained
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
@@ -22,7 +22,7 @@ SILENT_S = 3 * DAY_S
 outlasts a weekend without traffic.
 """
 ROLLED_BACK_S = DAY_S
-"""A version without a score for so long was rolled back."""
+"""A version without a score for so long was rolled back, if others have had scores since."""
 MAX_MISSES = 10
 """Rows of one series: five if its newest version has an alarm, too."""
 _LABELS = ("agent", "scenario", "metric", "against")
@@ -78,7 +78,7 @@ def drift_gauges(
     streams = list(streams)
     explained = Counter(one.drift.key for one in streams if one.changes)
     for drift, changes, version in streams:
-        if drift.last is None or is_silent(drift.against, drift.last, now):
+        if drift.last is None or is_silent(drift.last, now, replaced=drift.replaced):
             continue
         key = drift.key
         metric = tenant.values(key.tenant, key.agent, key.scenario, key.metric)
@@ -97,9 +97,11 @@ def drift_gauges(
     yield misses
 
 
-def is_silent(against: Against, last: float, now: float) -> bool:
-    """Whether a stream with its last score at `last` is not shown at `now`, in Unix seconds."""
-    return now - last > (ROLLED_BACK_S if against == "version" else SILENT_S)
+def is_silent(last: float, now: float, *, replaced: bool) -> bool:
+    """Whether a stream with its last score at `last` is not shown at `now`, in Unix seconds.
+    `replaced`: other versions have had scores since.
+    """
+    return now - last > (ROLLED_BACK_S if replaced else SILENT_S)
 
 
 def _of_stream(drift: Drift) -> dict[str, float | None]:
