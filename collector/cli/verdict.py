@@ -125,7 +125,7 @@ def verdict(
     if as_json:
         typer.echo(json_line(found.model_dump(mode="json")))
     else:
-        print_release(found, Console())
+        print_release(found, Console(), shadow=shadow)
     print_messages([hint] if hint else [])
     raise typer.Exit(_status(found.verdict))
 

@@ -72,6 +72,34 @@ def test_the_exit_status_is_the_verdict(
     assert (found.exit_code, json.loads(found.stdout)["verdict"]) == (status, word)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--since", "2999-01-01"), "support has results of 3, 2, 1 without --since"),
+        (("--until", "2001-01-01"), "support has results of 3, 2, 1 without --until"),
+        (
+            ("--scenario", "parcl"),
+            "scenario: found 'parcl', expected a scenario with results, such as parcel; did you"
+            " mean 'parcel'?",
+        ),
+    ],
+)
+def test_an_option_that_leaves_out_all_results_is_named(
+    verdict: Run, options: tuple[str, ...], message: str
+) -> None:
+    found = verdict("2", "1", *options)
+    told = "pathgauge: no result of the version fits the options\n"
+    assert (found.exit_code, found.stderr) == (3, f"{told}pathgauge: {message}\n")
+
+
+def test_without_scores_in_shadow_no_version_is_called_missing(
+    source: Sequence[object], run: Run
+) -> None:
+    found = run("verdict", "--agent", "support", "--shadow", *source)
+    told = "pathgauge: no result that fits the options has scores in shadow\n"
+    assert (found.exit_code, found.stderr) == (3, told)
+
+
 def test_a_pipe_gets_the_verdict_and_a_row_for_each_metric(verdict: Run) -> None:
     found = verdict("2", "1")
     line, headings, row = found.stdout.splitlines()
@@ -86,7 +114,7 @@ def test_a_pipe_gets_the_verdict_and_a_row_for_each_metric(verdict: Run) -> None
 def test_without_results_standard_error_says_which_are_missing(verdict: Run) -> None:
     found = verdict("4", "1")
     assert found.stderr == (
-        "pathgauge: the store has no result of the version\n"
+        "pathgauge: no result of the version fits the options\n"
         "pathgauge: support has results of 3, 2, 1\n"
     )
     assert found.stdout.splitlines()[-1].endswith("\t0\tthe version has no score")

@@ -27,19 +27,22 @@ _REASONS = {
     "no_scores_of_baseline": "the other version has no score",
     "no_shared_scenario": "no scenario has scores of both versions, measured in the same way",
     "too_few_pairs": "too few pairs for this difference",
-    "no_results_of_version": "the store has no result of the version",
-    "no_results_of_baseline": "the store has no result of the other version",
+    "no_results_of_version": "no result of the version fits the options",
+    "no_results_of_baseline": "no result of the other version fits the options",
     "not_all_read": "among the results that were read in time, one version has none",
     "no_metric": "no criterion is active",
 }
+_NOT_IN_SHADOW = "no result that fits the options has scores in shadow"
 
 
-def print_release(found: ReleaseVerdict, out: Console) -> None:
-    """Print the verdict and a row for each metric; why nothing was compared is a message."""
+def print_release(found: ReleaseVerdict, out: Console, *, shadow: bool = False) -> None:
+    """Print the verdict and a row for each metric; why nothing was compared is a message. `shadow`:
+    no versions were compared.
+    """
     text = f"{found.agent} {found.version} against {found.against}: {verdict_text(found.verdict)}"
     print_text(out, text, style=_STYLES[found.verdict])
     if found.reason is not None:
-        print_messages([_REASONS[found.reason]])
+        print_messages([_NOT_IN_SHADOW if shadow else _REASONS[found.reason]])
     Listing(_HEADINGS, "text", out).print(map(_entry, found.metrics))
     if not found.complete:
         text = "there was no time to read all results, so only the newest of each scenario were"

@@ -71,15 +71,24 @@ def missing_in_store(config: Config, scenario: str | None, tenant: str | None) -
 def known_versions(
     source: ResultSource, query: VerdictQuery | ShadowQuery, found: ReleaseVerdict
 ) -> str | None:
-    """Which versions an agent has when one of the compared ones has no result. Raises
-    `StoreError`.
+    """Which versions an agent has when one of the compared ones has no result, or which option
+    leaves out theirs. Raises `StoreError`.
     """
     if isinstance(query, ShadowQuery) or (found.version_results and found.against_results):
         return None
+    if query.scenario is not None:
+        scenario = name_of(query.scenario)
+        if hint := without_results(source, "scenario", scenario, query.tenant):
+            return hint
     of_agent = ResultQuery(agent=query.agent, tenant=query.tenant, limit=MAX_LIMIT, cursor=None)
     own = newest(source, of_agent, _MAX_RESULTS)
     known = dict.fromkeys(one.agent_version for one in own if one.agent_version)
-    return f"{query.agent} has results of {_listed(known)}" if known else None
+    if not known:
+        return None
+    given = [f"--{name}" for name in ("scenario", "since", "until") if getattr(query, name)]
+    has_both = {name_of(query.version), name_of(query.against)} <= known.keys()
+    without = f" without {' and '.join(given)}" if given and has_both else ""
+    return f"{query.agent} has results of {_listed(known)}{without}"
 
 
 def compared_names(source: ResultSource, query: DriftQuery, found: DriftReport) -> str | None:
