@@ -3,6 +3,10 @@
 OTLP/JSON is proto3 JSON with two exceptions: ids are hexadecimal, which protobuf's parser would
 silently read as base64, and unknown fields are ignored. Each record is converted separately, so
 that an invalid record does not affect the others.
+
+The specification allows camelCase only. Senders that use the names of protobuf (`resource_spans`)
+are understood all the same, as by the OpenTelemetry Collector: as unknown fields, all of their
+records would be ignored without a word.
 """
 
 from __future__ import annotations
@@ -38,7 +42,14 @@ _GROUP_KEYS: dict[Signal, tuple[str, str, str]] = {
     "traces": ("resourceSpans", "scopeSpans", "spans"),
     "logs": ("resourceLogs", "scopeLogs", "logRecords"),
 }
-_ID_KEYS = ("traceId", "spanId", "parentSpanId")
+_ORIGINAL_NAMES = {
+    "resourceSpans": "resource_spans",
+    "scopeSpans": "scope_spans",
+    "resourceLogs": "resource_logs",
+    "scopeLogs": "scope_logs",
+    "logRecords": "log_records",
+}
+_ID_KEYS = ("traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id")
 _NOT_AN_ID = b64encode(b"\0").decode()
 """Replaces an id that is not hexadecimal. Its invalid length makes the id check reject it, as it
 does for protobuf.
@@ -146,6 +157,8 @@ def _inner_objects(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _array(parent: dict[str, Any], key: str) -> list[Any]:
+    if parent.get(key) is None:
+        key = _ORIGINAL_NAMES.get(key, key)
     value = parent.get(key)
     if value is None:
         return []

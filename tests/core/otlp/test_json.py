@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 import time
 from base64 import b64decode
@@ -384,6 +385,40 @@ def test_an_invalid_resource_rejects_its_spans_only(
         ["kept"],
         {"undecodable": 1},
     )
+
+
+def _with_original_names(value: Any) -> Any:
+    """The JSON with the names of protobuf: `trace_id` for `traceId`."""
+    if isinstance(value, list):
+        return [_with_original_names(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", key): _with_original_names(inner)
+        for key, inner in value.items()
+    }
+
+
+def test_the_names_of_protobuf_are_understood_as_those_of_json() -> None:
+    whole = span(parentSpanId="ab" * 8, links=[{"traceId": TRACE_ID, "spanId": SPAN_ID}])
+    log = {"traceId": TRACE_ID, "spanId": SPAN_ID, "body": {"stringValue": "hi"}}
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [log]}]}]}
+    spans = orjson.loads(request(whole))
+    assert (
+        _raw(decode_traces_json(orjson.dumps(_with_original_names(spans)))),
+        _raw(decode_logs_json(orjson.dumps(_with_original_names(logs)))),
+    ) == (_raw(decode_traces_json(request(whole))), _raw(decode_logs_json(orjson.dumps(logs))))
+
+
+def _raw(decoded: Decoded[Any]) -> tuple[str, list[bytes]]:
+    return decoded.message, [record.raw for record in decoded.records]
+
+
+def test_a_wrong_id_under_the_name_of_protobuf_is_told_as_it_was_sent() -> None:
+    original = {"trace_id": "xyz", "span_id": SPAN_ID}
+    body = {"resource_spans": [{"scope_spans": [{"spans": [original]}]}]}
+    decoded = decode_traces_json(orjson.dumps(body))
+    assert decoded.message.endswith("trace_id: expected hexadecimal, found 'xyz'")
 
 
 @pytest.mark.parametrize(
