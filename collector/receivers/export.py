@@ -148,7 +148,7 @@ class ExportService:
         """Count a request; for requests that a transport answers without calling `export`."""
         self._telemetry.requests.add(self.transport, signal, code)
         if sender is not None and code in _LOSING:
-            self._refused.note(sender()._replace(tenant=tenant), signal, code)
+            self._refused.note(sender()._replace(tenant=tenant), code, signal=signal)
 
     async def _within_budget(self, origin: Origin, body: bytes) -> ExportResult:
         # A single request is always allowed, whatever its size.

@@ -31,12 +31,16 @@ from pathgauge.collector.receivers.auth.tenants import (
 )
 from pathgauge.collector.receivers.export import Code, ExportResult, ExportService, ReceiverLimits
 from pathgauge.collector.receivers.http_body import BodyError, BodyReader, Compression
-from pathgauge.collector.receivers.refused_requests import Sender
+from pathgauge.collector.receivers.refused_requests import RefusedRequests, Sender
 from pathgauge.collector.receivers.server.asgi_server import HttpServer
 from pathgauge.collector.receivers.server.connections import Terms
+from pathgauge.scorers.matching.wording import cut
 
 _SIGNALS: tuple[Signal, ...] = ("traces", "logs")
 _ENCODINGS: dict[str, Encoding] = {"application/x-protobuf": "protobuf", "application/json": "json"}
+_NOT_RECEIVED = frozenset({"/v1/metrics", "/v1development/profiles"})
+"""Paths of other signals. Many agents send them to the same endpoint, and no score needs them."""
+_MAX_SHOWN_PATH = 100
 _COMPRESSIONS: dict[str, Compression] = {
     "": "none",
     "identity": "none",
@@ -116,7 +120,8 @@ def http_app(
             Route(path, exports.endpoint(signal), methods=["POST"])
             for signal in _SIGNALS
             for path in (f"/v1/{signal}", f"/v1/{signal}/")
-        ]
+        ],
+        exception_handlers={404: _UnknownPaths().answer},
     )
 
 
@@ -179,6 +184,27 @@ class _Exports:
         headers = {"Retry-After": self._retry_after} if status in _RETRYABLE else None
         content = _encode(result.response or Status(message=result.message), encoding)
         return Response(content, status, headers, _MEDIA_TYPES[encoding])
+
+
+class _UnknownPaths:
+    """Answers requests to other paths, and logs who sends them: exporters often lack the path of
+    their signal, and what they send is lost.
+    """
+
+    def __init__(self) -> None:
+        self._refused = RefusedRequests("http")
+
+    async def answer(self, request: Request, _: Exception) -> Response:
+        """The answer names the paths that there are."""
+        path = request.url.path
+        if request.method == "POST" and path not in _NOT_RECEIVED:  # probes use GET
+            self._refused.note(_sender(request), "not_found", path=path)
+        expected = " or ".join(f"/v1/{signal}" for signal in _SIGNALS)
+        return _refusal(
+            f"found no path {cut(path, _MAX_SHOWN_PATH)}, expected POST to {expected}",
+            _ENCODINGS.get(_media_type(request)),
+            404,
+        )
 
 
 def _encode(message: Message, encoding: Encoding) -> bytes:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import structlog
 
-from pathgauge.collector.core.otlp import Signal
 from pathgauge.collector.core.repetitions import Repetitions
 
 _log = structlog.get_logger(__name__)
@@ -40,8 +39,10 @@ class RefusedRequests:
         self._clock = clock
         self._repetitions = Repetitions(LOG_INTERVAL_S, MAX_KINDS)
 
-    def note(self, sender: Sender, signal: Signal, code: str) -> None:
-        """Log the sender, unless there was a line about it shortly before. `code` is the answer."""
+    def note(self, sender: Sender, code: str, **about: str) -> None:
+        """Log the sender, unless there was a line about it shortly before. `code` is the answer,
+        and `about` is what else is known of the request.
+        """
         requests = self._repetitions.due((sender.peer, code), self._clock())
         if not requests:
             return
@@ -50,7 +51,7 @@ class RefusedRequests:
             "code": code,
             "requests": requests,
             "transport": self._transport,
-            "signal": signal,
+            **{name: _shown(text) for name, text in about.items()},
             "peer": sender.peer,
             **{name: value for name, value in told.items() if value},
         }

@@ -331,6 +331,24 @@ async def test_other_methods_and_paths(peer: Peer, method: str, path: str, expec
     assert (await peer.send(method, path, b"", {"Content-Type": PROTOBUF})).status == expected
 
 
+@pytest.mark.parametrize("content_type", [PROTOBUF, JSON, "text/html"])
+async def test_the_answer_to_another_path_says_which_paths_there_are(
+    peer: Peer, content_type: str
+) -> None:
+    message = "found no path /, expected POST to /v1/traces or /v1/logs"
+    expected = (
+        Answer(404, content_type, status(message, content_type))
+        if content_type in (PROTOBUF, JSON)
+        else Answer(404, "text/plain; charset=utf-8", f"{message}\n".encode())
+    )
+    assert await peer.send("POST", "/?key=1", b"", {"Content-Type": content_type}) == expected
+
+
+async def test_a_long_path_is_answered_without_its_end(peer: Peer) -> None:
+    answer = await peer.send("POST", f"/{'x' * 9_000}", b"", {"Content-Type": PROTOBUF})
+    assert (answer.status, len(answer.body) < 300) == (404, True)
+
+
 @pytest.mark.parametrize("content_type", [PROTOBUF, JSON])
 @pytest.mark.parametrize(
     ("answer", "expected", "message"),

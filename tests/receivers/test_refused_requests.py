@@ -95,10 +95,35 @@ async def test_refused_senders_over_http_are_logged_with_address_program_and_ten
     ]
 
 
-async def post(port: int, head: str, body: bytes) -> None:
+async def test_who_posts_to_a_path_that_does_not_exist_is_logged_but_no_probe_and_no_metrics() -> (
+    None
+):
+    intake = Intake()
+    receiver = HttpReceiver("127.0.0.1:0", intake.accept, intake.telemetry, LIMITS)
+    await receiver.start()
+    protobuf = "content-type: application/x-protobuf"
+    with capture_logs() as logs:
+        for request in ("POST /%1b[2J?key=1", "POST /v1/trace", "GET /", "POST /v1/metrics"):
+            await post(receiver.port, protobuf, SECRET, request)
+        await receiver.stop(0)
+    assert logs == [
+        {
+            "log_level": "warning",
+            "event": REFUSED,
+            "code": "not_found",
+            "path": "/?[2J",
+            "requests": 1,
+            "transport": "http",
+            "peer": "127.0.0.1",
+            "user_agent": "my-agent/1.0",
+        }
+    ]
+
+
+async def post(port: int, head: str, body: bytes, request: str = "POST /v1/traces") -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(
-        f"POST /v1/traces HTTP/1.1\r\nhost: a\r\nuser-agent: my-agent/1.0\r\n{head}\r\n"
+        f"{request} HTTP/1.1\r\nhost: a\r\nuser-agent: my-agent/1.0\r\n{head}\r\n"
         f"content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode()
     )
     writer.write(body)
@@ -115,7 +140,7 @@ def test_senders_without_end_do_not_fill_the_log_and_their_names_are_short_and_p
             for number in range(2 * MAX_KINDS):
                 for _ in range(2):
                     sender = Sender(f"192.0.2.{number}", "\x1b[2J" + "x" * 1000)
-                    refused.note(sender, "traces", "undecodable")
+                    refused.note(sender, "undecodable", signal="traces")
         return logs
 
     first = lines()
