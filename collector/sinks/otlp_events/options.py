@@ -24,6 +24,8 @@ _TARGET = re.compile(
 )
 
 _SCHEMES: dict[str | None, Literal["http", "https"]] = {"http": "http", "https": "https"}
+_SIGNAL_PATHS = ("/v1/logs", "/v1/traces")
+"""The ends of URLs that other exporters use as they are."""
 _URL = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", re.ASCII)
 _HEADER_NAME = re.compile(r"[0-9A-Za-z_.-]+", re.ASCII)
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?", re.ASCII)
@@ -123,4 +125,9 @@ class OtlpEventsOptions(Section):
             raise ValueError("found http and files for TLS, expected https")
         if self.endpoint.path and self.protocol == "grpc":
             raise ValueError(f"found the path {self.endpoint.path}, expected none with grpc")
+        if self.endpoint.path.endswith(_SIGNAL_PATHS):
+            raise ValueError(
+                f"found the path {self.endpoint.path}, expected the part before /v1/logs, which is"
+                " added"
+            )
         return self

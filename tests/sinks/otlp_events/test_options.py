@@ -97,6 +97,16 @@ EXPECTED = (
             "2:9: exporters.otlp: found the path /p, expected none with grpc",
         ),
         (
+            "{endpoint: 'http://a:1/p/v1/logs/', protocol: http/protobuf}",
+            "2:9: exporters.otlp: found the path /p/v1/logs, expected the part before /v1/logs,"
+            " which is added",
+        ),
+        (
+            "{endpoint: 'http://a:1/v1/traces', protocol: http/protobuf}",
+            "2:9: exporters.otlp: found the path /v1/traces, expected the part before /v1/logs,"
+            " which is added",
+        ),
+        (
             "{endpoint: 'a:1', timeout: 0}",
             "2:36: exporters.otlp.timeout: found 0, expected greater than 0",
         ),
