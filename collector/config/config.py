@@ -35,7 +35,7 @@ from pathgauge.collector.config.scoring import (
     Sessions,
     Windows,
 )
-from pathgauge.collector.config.section import Section, default_if_empty, none_if_false
+from pathgauge.collector.config.section import Section, default_if_empty, none_if_false, not_text
 from pathgauge.collector.config.shadowing import Shadow
 from pathgauge.collector.core.documents import Document, KeyPath, Problem
 from pathgauge.collector.core.documents.quantities import Switch
@@ -88,8 +88,10 @@ class Config(Section):
     """Scorer processes. With 1, this process scores."""
     store: Annotated[Store | None, BeforeValidator(in_memory)] = Store()
     """`None` stands for `memory`: everything is lost when the process ends."""
-    kafka: Annotated[Kafka | None, BeforeValidator(none_if_false)] = None
-    postgres: Annotated[Postgres | None, BeforeValidator(none_if_false)] = None
+    kafka: Annotated[Kafka | None, BeforeValidator(none_if_false), BeforeValidator(not_text)] = None
+    postgres: Annotated[
+        Postgres | None, BeforeValidator(none_if_false), BeforeValidator(not_text)
+    ] = None
     evidence: Evidence = Evidence()
     feedback: Annotated[Feedback | None, BeforeValidator(none_if_false)] = Feedback()
     ui: Ui = Ui()

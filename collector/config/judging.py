@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from pathgauge.collector.config.section import Section
+from pathgauge.collector.config.section import SecretSection, Section, not_text
 from pathgauge.collector.core.documents import did_you_mean
 from pathgauge.collector.core.documents.quantities import (
     Count,
@@ -17,6 +17,7 @@ from pathgauge.collector.core.documents.quantities import (
     FileName,
     Switch,
     parse_number,
+    refuse_credentials,
 )
 from pathgauge.scorers.judges.model_client.public_addresses import is_public
 from pathgauge.scorers.judges.model_client.settings import (
@@ -46,6 +47,7 @@ Whole = Annotated[int, BeforeValidator(parse_number), Field(ge=0)]
 
 def parse_url(value: Json) -> Json:
     """Check that the value is the URL of a server, without fragment and credentials."""
+    refuse_credentials(value)
     match = _URL.fullmatch(value) if isinstance(value, str) else None
     if match is None or not 0 < int(match["port"] or 443) <= 65535 or set("#@") & set(match[0]):
         raise ValueError("a URL such as https://api.openai.com/v1")
@@ -63,7 +65,7 @@ def _text(value: Json) -> Json:
     return value
 
 
-class JudgeProvider(Section):
+class JudgeProvider(SecretSection):
     """A server with OpenAI's chat completions API. Error messages never quote the key."""
 
     base_url: Annotated[str, BeforeValidator(parse_url)] = OPENAI_URL
@@ -132,7 +134,9 @@ class Judge(Section):
     """The models that criteria ask. Times in seconds."""
 
     model: Annotated[str, Field(min_length=1)]
-    providers: dict[str, JudgeProvider] = Field(default_factory=dict)
+    providers: Annotated[dict[str, JudgeProvider], BeforeValidator(not_text)] = Field(
+        default_factory=dict
+    )
     timeout: Annotated[Duration, Field(gt=0)] = 30.0
     deadline: Annotated[Duration, Field(gt=0)] = 120.0
     retries: Whole = 3

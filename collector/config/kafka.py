@@ -15,7 +15,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from pathgauge.collector.config.section import Section
+from pathgauge.collector.config.section import Section, not_text
 from pathgauge.collector.core.documents import did_you_mean
 from pathgauge.collector.core.documents.quantities import FileName
 from pathgauge.scorers.types import Json
@@ -101,8 +101,8 @@ def _setting(name: str, value: Json) -> str:
 class Kafka(Section):
     """The cluster, the topics and the consumer group."""
 
-    client: Annotated[dict[str, str], BeforeValidator(_settings)] = Field(
-        default_factory=dict, repr=False
+    client: Annotated[dict[str, str], BeforeValidator(_settings), BeforeValidator(not_text)] = (
+        Field(default_factory=dict, repr=False)
     )
     """Settings of librdkafka: `bootstrap.servers`, and what authentication and TLS need."""
     client_files: dict[str, FileName] = Field(default_factory=dict)

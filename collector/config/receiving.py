@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from pathgauge.collector.config.section import Section, none_if_false
+from pathgauge.collector.config.section import SecretSection, Section, none_if_false
 from pathgauge.collector.core.documents.quantities import Count, Endpoint, Size, parse_endpoint
 
 _MiB = 2**20
@@ -70,7 +70,7 @@ class Receivers(Section):
     otlp: Otlp = Otlp()
 
 
-class Tenant(Section):
+class Tenant(SecretSection):
     """The credentials of a tenant: tokens in a file, relative to `folder`, or names in client
     certificates.
     """

@@ -18,9 +18,27 @@ class Section(BaseModel):
         return default_if_empty(value)
 
 
+class SecretSection(Section):
+    """A section that may hold secrets."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_text(cls, value: Json) -> Json:
+        return not_text(value)
+
+
 def default_if_empty(value: Json) -> Json:
     """An empty mapping for a section without a value, as in the OpenTelemetry Collector."""
     return {} if value is None else value
+
+
+def not_text(value: Json) -> Json:
+    """Refuse text in place of a mapping that may hold secrets. The text is not quoted: it may be
+    such a secret, or an address with a password.
+    """
+    if isinstance(value, str):
+        raise ValueError("found text, expected a mapping")
+    return value
 
 
 def none_if_false(value: Json) -> Json:

@@ -191,7 +191,6 @@ def local(written: str) -> str:
             for url in (
                 "api.openai.com",
                 "ftp://example.org",
-                "https://user:secret@example.org/v1",
                 "https://example.org/v1#top",
                 "https://example.org/v1?a=b#top",
                 "https://example.org?a=b",
@@ -211,6 +210,14 @@ def local(written: str) -> str:
                 ),
             )
             for query in ("key", "a=b&api-key", "api-version=1&access_TOKEN", "sig")
+        ),
+        (
+            of_openai("{api_key: k, base_url: 'https://user:secret@example.org/v1'}"),
+            "'https",
+            (
+                "judge.providers.openai.base_url: found an address with credentials, expected it"
+                " without"
+            ),
         ),
         (
             of_openai("{api_key: k, structured_output: yaml}"),

@@ -34,6 +34,7 @@ _MAX_EXCLUSIVE = 10**18
 _ENDPOINT = re.compile(
     r"(?P<host>[^\s\x00-\x1f:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>[0-9]{1,5})", re.ASCII
 )
+_CREDENTIALS = re.compile(r"(?:[a-z]+://)?[^/?#]*@", re.ASCII)
 
 
 class Endpoint(NamedTuple):
@@ -104,6 +105,12 @@ def parse_endpoint(value: Json) -> Endpoint:
     except UnicodeError:  # the socket would raise it later
         raise ValueError(expected) from None
     return Endpoint(match["host"].strip("[]"), int(match["port"]))
+
+
+def refuse_credentials(address: Json) -> None:
+    """Refuse an address with a user or a password, without quoting it."""
+    if isinstance(address, str) and _CREDENTIALS.match(address):
+        raise ValueError("found an address with credentials, expected it without")
 
 
 def parse_path(value: str) -> str:

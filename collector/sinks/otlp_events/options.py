@@ -7,13 +7,14 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from pathgauge.collector.config.section import Section
+from pathgauge.collector.config.section import Section, not_text
 from pathgauge.collector.core.documents.quantities import (
     Count,
     Duration,
     Endpoint,
     FileName,
     Switch,
+    refuse_credentials,
 )
 from pathgauge.scorers.types import Json
 
@@ -44,6 +45,7 @@ def parse_target(value: Json) -> Target:
     """The parts of `tempo:4317`, `http://tempo:4318` or `https://example.org:443/otlp`."""
     if isinstance(value, Target):
         return value
+    refuse_credentials(value)
     match = _TARGET.fullmatch(value) if isinstance(value, str) else None
     if match is None or not 0 < int(match["port"]) <= 65535:
         raise ValueError(
@@ -99,9 +101,9 @@ class OtlpEventsOptions(Section):
 
     endpoint: Annotated[Target, BeforeValidator(parse_target)]
     protocol: Literal["grpc", "http/protobuf"] = "grpc"
-    headers: Annotated[dict[str, str], AfterValidator(checked_headers)] = Field(
-        default_factory=dict
-    )
+    headers: Annotated[
+        dict[str, str], BeforeValidator(not_text), AfterValidator(checked_headers)
+    ] = Field(default_factory=dict)
     tls: ClientTls = ClientTls()
     timeout: Annotated[Duration, Field(gt=0)] = 10.0
     """Maximum time for a batch, retries included, in seconds."""
