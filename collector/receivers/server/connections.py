@@ -166,6 +166,9 @@ class Acceptor:
             if hasattr(socket, "TCP_USER_TIMEOUT"):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_S * 1000)
             await asyncio.get_running_loop().connect_accepted_socket(protocol, connection, **tls)
+        except ConnectionResetError:  # the peer has left, as probes of TCP do
+            lost()
+            connection.close()
         except OSError as error:
             lost()
             self._refuse(connection, peer, "handshake", str(error))

@@ -8,6 +8,7 @@ import asyncio
 import signal
 import socket
 import ssl
+import struct
 from contextlib import suppress
 from typing import Any
 
@@ -332,6 +333,31 @@ async def test_a_handshake_that_never_ends_is_cut_off_and_gives_its_place_back(
             await asyncio.sleep(0.01)
     assert refused == ["handshake"] * 3
     await server.stop()
+
+
+@pytest.mark.parametrize("is_reset", [False, True])
+async def test_a_peer_that_leaves_before_its_handshake_is_not_refused_as_probes_of_tcp_do_that(
+    is_reset: bool,
+) -> None:
+    refused: list[str] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server = HttpServer(hello, "127.0.0.1:0", Terms(Caps(total=1), lambda: context, refused.append))
+    await server.start()
+    with capture_logs() as logs:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        if is_reset:
+            probe = writer.get_extra_info("socket")
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+        async with asyncio.timeout(5):
+            while (
+                "handshake" not in refused
+            ):  # that of a peer without TLS, in the place of the probe
+                with suppress(ConnectionError):
+                    await exchange(server.port, GET)
+    await server.stop()
+    details = [line["detail"] for line in logs if line["reason"] == "handshake"]
+    assert ["http request" in detail for detail in details] == [True]
 
 
 async def test_a_stop_does_not_wait_for_handshakes() -> None:
