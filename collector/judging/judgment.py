@@ -92,7 +92,7 @@ class ActiveJudges:
             match = self.references.match(invocation, turn)
         criteria: tuple[Criterion, ...] = ()
         if self._are_asked(pending):
-            criteria = self.evaluator.judges_for(match, session=session is not None)
+            criteria = self.evaluator.judges_for(match, invocation, session=session is not None)
         return Judgment(invocation, match, criteria, session)
 
     def _are_asked(self, pending: PendingJudgment) -> bool:

@@ -34,7 +34,7 @@ def resolve() -> ActiveConfig:
 
 def criteria(resolved: ActiveConfig, scenario: str) -> tuple[Criterion, ...]:
     invocation = Invocation("t", "s", "genai", scenario_id=scenario)
-    return resolved.evaluator.criteria_for(resolved.references.match(invocation))
+    return resolved.evaluator.criteria_for(resolved.references.match(invocation), invocation)
 
 
 def test_the_defaults_score_without_references() -> None:

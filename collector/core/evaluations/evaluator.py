@@ -179,24 +179,30 @@ class Evaluator:
         """The criteria of all scenarios."""
         return chain(self.criteria, *self.overrides.values())
 
-    def criteria_of(self, match: Match) -> tuple[Criterion, ...]:
-        """The criteria that apply, to single invocations and to whole sessions. Without a
-        reference, only those that need none.
+    def criteria_of(self, match: Match, scenario_id: str | None) -> tuple[Criterion, ...]:
+        """The criteria that apply in a scenario, to single invocations and to whole sessions.
+        Without a reference, only those that need none.
         """
+        # A turn that the reference of the scenario does not have is still one of the scenario.
+        found = self.overrides.get(scenario_id or "", self.criteria)
         if match.reference is None:
-            return tuple(c for c in self.criteria if not c.scorer.needs_reference)
-        return self.overrides.get(match.reference.scenario_id, self.criteria)
+            return tuple(c for c in found if not c.scorer.needs_reference)
+        return found
 
-    def criteria_for(self, match: Match, *, session: bool = False) -> tuple[Criterion, ...]:
+    def criteria_for(
+        self, match: Match, invocation: Invocation, *, session: bool = False
+    ) -> tuple[Criterion, ...]:
         """Those of `criteria_of` that apply to an invocation, or to a whole session."""
-        found = self.criteria_of(match)
+        found = self.criteria_of(match, match.scenario_of(invocation))
         if not self.of_sessions:
             return () if session else found
         return tuple(c for c in found if scores_sessions(c.scorer) is session)
 
-    def judges_for(self, match: Match, *, session: bool) -> tuple[Criterion, ...]:
+    def judges_for(
+        self, match: Match, invocation: Invocation, *, session: bool
+    ) -> tuple[Criterion, ...]:
         """The criteria among `criteria_for` that ask a model."""
-        criteria = self.criteria_for(match, session=session)
+        criteria = self.criteria_for(match, invocation, session=session)
         return tuple(criterion for criterion in criteria if asks_model(criterion.scorer))
 
     def evaluate(
@@ -211,7 +217,7 @@ class Evaluator:
     ) -> Evaluation:
         """Run every criterion that applies. `judging` decides about those that ask a model."""
         results, awaits = [], False
-        for criterion in self.criteria_for(match):
+        for criterion in self.criteria_for(match, invocation):
             if (
                 judging == "unconfigured"
                 or "missing_root" in invocation.flags
@@ -236,7 +242,7 @@ class Evaluator:
     ) -> Evaluation:
         """Run every criterion for sessions that applies; `invocation` stands for the session."""
         results, awaits = [], False
-        for criterion in self.criteria_for(match, session=True):
+        for criterion in self.criteria_for(match, invocation, session=True):
             if judging == "unconfigured" or not asks_model(criterion.scorer):
                 results.append(_run_session(criterion, invocation, session.turns, match, watch))
             elif judging == "later":

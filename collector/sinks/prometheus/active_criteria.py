@@ -30,8 +30,10 @@ class ActiveCriteria:
 
     def of(self, scenario: str) -> tuple[Criterion, ...]:
         """The criteria of a scenario."""
-        match = Match(self.references.get(scenario), unmatched="unknown_scenario")
-        return self.evaluator.criteria_of(match)
+        reference = self.references.get(scenario)
+        match = Match(reference, unmatched="unknown_scenario")
+        scenario_id = None if reference is None else reference.scenario_id
+        return self.evaluator.criteria_of(match, scenario_id)
 
     def thresholds(self, scenario: str) -> dict[str, Criterion]:
         """The criteria of a scenario with a threshold for single invocations, by name."""

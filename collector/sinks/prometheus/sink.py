@@ -282,7 +282,9 @@ class PrometheusSink:
     def _place(self, evaluation: Evaluation, now: float) -> Place:
         self._wall_clock.see(now)
         state, of_session = self._state, evaluation.session is not None
-        criteria = state.criteria.evaluator.criteria_for(evaluation.match, session=of_session)
+        criteria = state.criteria.evaluator.criteria_for(
+            evaluation.match, evaluation.invocation, session=of_session
+        )
         return state.series.place(evaluation, max(len(evaluation.results), len(criteria)), now)
 
     def _record_scores(

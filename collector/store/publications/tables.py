@@ -86,7 +86,8 @@ class Resolver:
         active = self._active.get(reference)
         if active is None:
             match = Match(None if reference is None else self._references[reference])
-            criteria = self._evaluator.criteria_of(match)
+            scenario_id = None if match.reference is None else match.reference.scenario_id
+            criteria = self._evaluator.criteria_of(match, scenario_id)
             active = self._active[reference] = {one.name: one for one in criteria}
         return active
 

@@ -41,7 +41,7 @@ def resolve(configuration: str, references: str = "[]", criteria_file: str = "{}
 
 def criteria(resolved: ActiveConfig, scenario: str) -> tuple[Criterion, ...]:
     invocation = Invocation("t", "s", "genai", scenario_id=scenario)
-    return resolved.evaluator.criteria_for(resolved.references.match(invocation))
+    return resolved.evaluator.criteria_for(resolved.references.match(invocation), invocation)
 
 
 def fast(threshold: float) -> Member:

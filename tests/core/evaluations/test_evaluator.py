@@ -25,7 +25,7 @@ from pathgauge.collector.core.evaluations.evaluator import (
     Verdict,
 )
 from pathgauge.collector.core.evaluations.scorer_watch import ScorerWatch
-from pathgauge.collector.core.references import Match
+from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.scorers.adapters.functions import from_function
 from pathgauge.scorers.authoring.builders import invocation
 from pathgauge.scorers.composite.composite import Composite, Member
@@ -236,3 +236,29 @@ def test_max_turns_counts_the_turns_that_the_collector_has_numbered() -> None:
         )
     ]
     assert [result.score.value for result in found] == [1.0, 0.0, None]
+
+
+TRIP = Reference("trip", (ReferenceTurn(), ReferenceTurn()))
+OWN = (Criterion("failure", Failure(), 0.0), Criterion("f1", ToolTrajectoryF1(), 0.5))
+
+
+@pytest.mark.parametrize(
+    ("turn", "unmatched"), [(2, "unexpected_turn"), (None, "no_conversation_id")]
+)
+def test_a_turn_that_the_reference_does_not_have_gets_the_criteria_of_its_scenario(
+    turn: int | None, unmatched: str
+) -> None:
+    evaluator = Evaluator((Criterion("latency", Latency(), 1.0),), {"trip": OWN})
+    actual = invocation(scenario_id="trip")
+    evaluation = evaluator.evaluate(actual, ReferenceSet([TRIP]).match(actual, turn))
+    assert evaluation.match.unmatched == unmatched
+    assert [result.criterion for result in evaluation.results] == [OWN[0]]
+
+
+def test_an_invocation_of_an_unknown_scenario_gets_the_global_criteria() -> None:
+    criteria = (Criterion("latency", Latency(), 1.0),)
+    actual = invocation(scenario_id="unknown")
+    evaluation = Evaluator(criteria, {"trip": OWN}).evaluate(
+        actual, ReferenceSet([TRIP]).match(actual)
+    )
+    assert tuple(result.criterion for result in evaluation.results) == criteria
