@@ -48,13 +48,13 @@ class Publishing:
         return replace(progress, publication=body, evidence=evidence)
 
     def _increments(self) -> Iterator[Row]:
-        """What was counted since the last call."""
+        """What was counted since the last call. A count of 0 is told once: its series begins."""
         for counter in self._telemetry:
             if counter.local:
                 continue
             for labels, count in counter.items():
                 key = (counter.name, *labels)
                 added = count - self._counted.get(key, 0)
-                if added:
+                if added or (labels and key not in self._counted):
                     self._counted[key] = count
                     yield Row(key, (added,))
