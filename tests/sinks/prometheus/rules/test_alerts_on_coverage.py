@@ -355,6 +355,20 @@ def test_the_coverage_of_each_metric_of_an_agent_is_compared(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.slow
+def test_a_criterion_that_a_judge_takes_over_in_some_scenarios_is_no_coverage_drop(
+    tmp_path: Path,
+) -> None:
+    """The criteria of a scenario may have another scorer under the same name."""
+    of_judge = {"scenario": "billing", "judge": "gpt-4.1-mini@1f3a9c20"}
+    series = {
+        **invocations(DAYS),
+        **evaluations(DAYS, {"pass": (1, 0.5)}),
+        **evaluations(DAYS, {"pass": (0, 0.5)}, **of_judge),
+    }
+    assert_alerts(tmp_path, DAYS, series, "PathgaugeCoverageDrop")
+
+
 @pytest.mark.parametrize(
     ("alert", "reason"),
     [
