@@ -1,4 +1,7 @@
-"""Checks expected calls against those that runs made, pairing them by their names."""
+"""Checks expected calls against those that runs made.
+
+Each is paired with a call that matches it, else with another call of its tool.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pathgauge.collector.offline.linting.findings import Level
-from pathgauge.scorers.matching.alignment import TooLongError
+from pathgauge.scorers.matching.alignment import Alignment, TooLongError
 from pathgauge.scorers.matching.comparison import align
 from pathgauge.scorers.matching.equality import opened
 from pathgauge.scorers.matching.matchers import Ignored, OneOf, matches, written
@@ -69,8 +72,8 @@ def _usages(turn: ReferenceTurn, runs: Sequence[Invocation]) -> list[_Usage]:
     usages = [_Usage(calls) for calls in (turn.tool_calls or (), *turn.alternatives)]
     for run in runs:
         try:
-            alignments = [
-                (align(run.tool_calls, usage.calls, "name_and_args", ordered=False), usage)
+            matching = [
+                align(run.tool_calls, usage.calls, "name_and_args", ordered=False)
                 for usage in usages
             ]
             by_name = [
@@ -80,11 +83,24 @@ def _usages(turn: ReferenceTurn, runs: Sequence[Invocation]) -> list[_Usage]:
             continue
         scores = [
             (f1(*one.counts) or 0.0, f1(*named.counts) or 0.0)
-            for (one, _), named in zip(alignments, by_name, strict=True)
+            for one, named in zip(matching, by_name, strict=True)
         ]
         best = max(range(len(usages)), key=lambda index: (scores[index], -index))
-        usages[best].add(by_name[best].pairs, run.tool_calls)
+        pairs = _pairs(matching[best], run.tool_calls, usages[best].calls)
+        usages[best].add(pairs, run.tool_calls)
     return usages
+
+
+def _pairs(
+    matching: Alignment, actual: Sequence[ToolCall], expected: Sequence[ExpectedCall]
+) -> list[tuple[int, int]]:
+    """The pairs that match, and those of the calls that are left by their names."""
+    paired = {j for _, j in matching.pairs}
+    left = [j for j in range(len(expected)) if j not in paired]
+    others = align(
+        [actual[i] for i in matching.unexpected], [expected[j] for j in left], ordered=False
+    )
+    return [*matching.pairs, *((matching.unexpected[i], left[j]) for i, j in others.pairs)]
 
 
 def _of_calls(usage: _Usage) -> Iterator[tuple[Level, str, str]]:

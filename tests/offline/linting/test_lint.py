@@ -239,3 +239,29 @@ def test_few_runs_say_nothing_about_what_is_allowed_or_about_noise() -> None:
 def test_equal_calls_are_not_swapped() -> None:
     spoiled = mutants(run(0, (CALLS[0], CALLS[0])).invocation)
     assert "swap two calls" not in {mutant.kind for mutant in spoiled}
+
+
+def test_calls_of_one_tool_are_compared_with_the_expected_ones_that_they_match() -> None:
+    reference = """
+scenario: refund
+expected_tools:
+  - any_order:
+      - {name: weather, args: {city: Paris}}
+      - {name: weather, args: {city: Rome, unit: C}}
+"""
+    made = [("weather", {"city": "Rome", "unit": "C"}), ("weather", {"city": "Paris"})]
+    assert found(linted(reference, runs(30, made), {"tool_trajectory_avg_score": 1.0})) == {}
+
+
+def test_a_call_with_other_arguments_is_compared_with_what_no_other_call_matches() -> None:
+    reference = """
+scenario: refund
+expected_tools:
+  - {name: weather, args: {city: Paris}}
+  - {name: weather, args: {city: Rome}}
+"""
+    made = [("weather", {"city": "Rome"}), ("weather", {"city": "Oslo"})]
+    assert found(linted(reference, runs(30, made), {"tool_calls": None})) == {
+        "never_equal": "weather.city is never equal: expected 'Paris', found for instance 'Oslo' in"
+        " 30 calls"
+    }
