@@ -46,7 +46,8 @@ def _of_criterion(
     if all(result.verdict == "failed" for result in results):
         yield "problem", "always_failed", f"{name} is missed by all {runs}"
         return
-    if len(values) < MIN_SCORES:
+    is_of_mean = criterion.aggregation is None or criterion.aggregation.measure == "mean"
+    if len(values) < MIN_SCORES or not is_of_mean:
         return
     deviation = stdev(values)
     error = _QUANTILE * deviation / math.sqrt(window)

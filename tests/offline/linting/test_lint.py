@@ -161,6 +161,14 @@ def test_a_threshold_within_the_noise_of_its_window_is_noted() -> None:
     assert found(linted(REFERENCE, halves, {"response_match_score": 0.5})) == {}
 
 
+def test_a_threshold_of_a_share_is_not_compared_with_the_mean_of_scores() -> None:
+    halves = [*runs(15), *(run(20 + n, CALLS, "I have refunded your card.") for n in range(15))]
+    share = {"over": "scenario", "aggregate": "share", "each": 0.8, "threshold": 0.9}
+    assert found(linted(REFERENCE, halves, {"response_match_score": share})) == {}
+    mean = {"over": "scenario", "threshold": 0.9}
+    assert "within_noise" in found(linted(REFERENCE, halves, {"response_match_score": mean}))
+
+
 def test_few_runs_say_nothing_about_never() -> None:
     assert found(linted(REFERENCE.replace("A-7", "A-8"), runs(4))) == {}
 
