@@ -16,7 +16,14 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 from pathgauge.scorers.authoring.options import check_choice
 from pathgauge.scorers.matching.alignment import Alignment, Counts, TooLongError
 from pathgauge.scorers.matching.argument_rules import MAX_COST, required_arguments
-from pathgauge.scorers.matching.comparison import ANY_ORDER, IN_ORDER, RULES, Comparison
+from pathgauge.scorers.matching.comparison import (
+    ANY_ORDER,
+    IN_ORDER,
+    RULES,
+    Comparison,
+    MatchMode,
+    align,
+)
 from pathgauge.scorers.matching.differences import MAX_DIFFERENCES, Difference, difference
 from pathgauge.scorers.matching.equality import opened
 from pathgauge.scorers.matching.explanations import expected_and_found
@@ -24,7 +31,7 @@ from pathgauge.scorers.matching.matchers import cost, matches
 from pathgauge.scorers.matching.wording import one_line
 from pathgauge.scorers.trajectories.adk import Reading
 from pathgauge.scorers.trajectories.detailed import DetailedScorer
-from pathgauge.scorers.types import Invocation, Json, ReferenceTurn, Score
+from pathgauge.scorers.types import ExpectedCall, Invocation, Json, ReferenceTurn, Score
 
 Extra = Literal["ignore", "count"]
 
@@ -99,6 +106,7 @@ class ArgumentAccuracy(DetailedScorer):
             return comparison.align(RULES["name_only"], IN_ORDER), True
         alignment = comparison.align(RULES["name_and_required_args"], ANY_ORDER)
         certain = alignment.best_case == alignment.counts and not _unrecorded(comparison)
+        alignment = _with_equal_arguments(comparison, alignment)
         return _with_other_arguments(comparison, alignment), certain
 
     def _pairs(self, comparison: Comparison, alignment: Alignment) -> Iterator[_Pair]:
@@ -148,15 +156,52 @@ def _explanation(pairs: Sequence[_Pair], wrong: Sequence[Difference]) -> str:
 def _unrecorded(comparison: Comparison) -> bool:
     """Whether a call without recorded arguments might match an expected call that requires some."""
     expected, actual = comparison.expected, comparison.actual
-    requiring = {
-        name
-        for name, call in zip(expected.names, expected.calls, strict=True)
-        if required_arguments("superset", call.arguments)
-    }
+    requiring = {expected.names[j] for j in _requiring(expected.calls)}
     return any(
         name in requiring and opened(call.arguments) is None
         for name, call in zip(actual.names, actual.calls, strict=True)
     )
+
+
+def _with_equal_arguments(comparison: Comparison, alignment: Alignment) -> Alignment:
+    """The alignment, with calls paired first with the expected calls whose arguments they have and
+    no others, if there are as many pairs. With matchers, such a pair may take the only partner of
+    another call.
+    """
+    actual, expected = comparison.actual.calls, comparison.expected.calls
+    every, requiring = range(len(actual)), _requiring(expected)
+    equal = _pairs_among(comparison, every, requiring, "name_and_args")
+    left_actual = sorted(set(every) - {i for i, _ in equal})
+    left_expected = sorted(set(range(len(expected))) - {j for _, j in equal})
+    others = _pairs_among(comparison, left_actual, left_expected, "name_and_required_args")
+    pairs = tuple(sorted([*equal, *others]))
+    if len(pairs) < len(alignment.pairs):
+        return alignment
+    found = {j for _, j in pairs}
+    return replace(
+        alignment,
+        pairs=pairs,
+        missing=tuple(j for j, call in enumerate(expected) if j not in found and not call.optional),
+        unexpected=tuple(sorted(set(every) - {i for i, _ in pairs})),
+    )
+
+
+def _requiring(expected: Sequence[ExpectedCall]) -> list[int]:
+    """The expected calls that require arguments."""
+    return [j for j, call in enumerate(expected) if required_arguments("superset", call.arguments)]
+
+
+def _pairs_among(
+    comparison: Comparison, actual: Sequence[int], expected: Sequence[int], mode: MatchMode
+) -> list[tuple[int, int]]:
+    """The pairs of some calls with some expected ones, in any order."""
+    alignment = align(
+        [comparison.actual.calls[i] for i in actual],
+        [comparison.expected.calls[j] for j in expected],
+        mode,
+        ordered=False,
+    )
+    return [(actual[i], expected[j]) for i, j in alignment.pairs]
 
 
 def _with_other_arguments(comparison: Comparison, alignment: Alignment) -> Alignment:

@@ -1,5 +1,6 @@
 """Argument accuracy: counted arguments, compared calls, and cases without a value."""
 
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -339,3 +340,33 @@ def test_what_takes_too_long_to_match_has_no_value() -> None:
     for _ in range(5000):
         nested = [nested]
     assert score([A("a", x=nested)], [E("a", x=nested)]).reason == "too_long"
+
+
+@pytest.mark.parametrize("extra", ["ignore", "count"])
+def test_in_any_order_an_equal_call_comes_before_one_with_more_arguments(extra: str) -> None:
+    scorer = ArgumentAccuracy(ordered=False, extra="count" if extra == "count" else "ignore")
+    actual = [A("search", q="tea", lang="en"), A("search", q="tea")]
+    expected = [E("search", q="tea")]
+    for calls in (actual, actual[::-1]):
+        found = score(calls, expected, scorer)
+        assert (found.value, found.details["different"]) == (1.0, [])
+
+
+def test_in_any_order_an_equal_call_does_not_take_the_only_partner_of_another() -> None:
+    """The first call is equal to the second expected one, too."""
+    actual = [A("search", x="b", y="a"), A("search", x="a", y="c", z="c")]
+    expected = [E("search", x=OneOf(("b", "c"))), E("search", x=OneOf(("a", "b")), y=Anything())]
+    assert score(actual, expected, ANY_ORDER).value == 1.0
+
+
+def test_in_any_order_other_calls_have_the_rest_of_the_expected_ones() -> None:
+    actual = [A("search", q="tea", lang="en"), A("search", q="tea"), A("search", q="oil")]
+    expected = [E("search", q="tea"), E("search", lang="en"), E("search", q="tin")]
+    for calls in permutations(actual):
+        assert score(list(calls), expected, ANY_ORDER).value == 2 / 3
+
+
+def test_an_unrecorded_call_that_an_equal_one_makes_needless_has_no_influence() -> None:
+    scorer = ArgumentAccuracy(ordered=False, extra="count")
+    actual = [ToolCall("search"), A("search", q="tea")]
+    assert score(actual, [E("search", q="tea")], scorer).value == 1.0
