@@ -118,7 +118,10 @@ class TokenEfficiency(Share):
 
 def _messages(actual: Invocation) -> int:
     """The messages of the model: its calls that did not fail."""
-    called = {run.span_id for run in actual.sub_agents if run.via == "agent"}
+    called: set[str | None] = set()
+    for run in actual.sub_agents:  # in start order, so a parent comes before its children
+        if run.via == "agent" or run.parent_run in called:
+            called.add(run.span_id)
     return sum(call.error is None and call.run not in called for call in actual.model_calls)
 
 

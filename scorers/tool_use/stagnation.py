@@ -92,10 +92,10 @@ class Stagnation(Rate):
                 yield call, found
 
     def _similar(self, one: _Pairs, other: _Pairs) -> bool:
-        if min(len(one), len(other)) < self.similarity * max(len(one), len(other)):
+        if min(len(one), len(other)) / max(len(one), len(other)) < self.similarity:
             return False
         common = len(one & other)
-        return common >= self.similarity * (len(one) + len(other) - common)
+        return common / (len(one) + len(other) - common) >= self.similarity
 
 
 def _texts_unknown(calls: Sequence[ModelCall]) -> Score | None:

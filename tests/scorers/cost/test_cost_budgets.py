@@ -90,7 +90,8 @@ def test_the_evidence_is_what_was_used(
 
 def test_a_turn_of_the_model_is_a_message_of_an_agent_that_talks_to_the_user() -> None:
     """A failed call made no message. A sub-agent that was called as a tool only talks to its
-    caller; after a handoff, an agent talks to the user.
+    caller, and so does the one that it hands over to; after another handoff, an agent talks to the
+    user.
     """
     calls = (
         ModelCall("1", run="main"),
@@ -99,8 +100,13 @@ def test_a_turn_of_the_model_is_a_message_of_an_agent_that_talks_to_the_user() -
         ModelCall("4", run="specialist"),
         ModelCall("5"),
         ModelCall("6", run="called"),
+        ModelCall("7", run="below"),
     )
-    runs = (AgentRun("called", "search"), AgentRun("specialist", "billing", via="handoff"))
+    runs = (
+        AgentRun("called", "search"),
+        AgentRun("specialist", "billing", via="handoff"),
+        AgentRun("below", "archive", parent_run="called", via="handoff"),
+    )
     actual = invocation(model_calls=calls, sub_agents=runs)
     assert MaxTurns(limit=2).score(actual, None).details == {"used": 3, "limit": 2}
 

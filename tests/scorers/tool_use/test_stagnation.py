@@ -46,6 +46,12 @@ def test_texts_are_similar_by_the_pairs_of_words_that_they_share() -> None:
     assert value("a b c d dog", "a b c d dogs", similarity=1) == 0.0
 
 
+def test_texts_that_share_just_as_much_as_asked_for_are_similar() -> None:
+    shared = [f"a{number}" for number in range(8)]
+    one, other = ([*shared, *(f"{name}{number}" for number in range(9))] for name in "bc")
+    assert value(" ".join(one), " ".join(other), similarity=7 / 25) == 0.5
+
+
 def test_short_texts_are_ignored() -> None:
     assert value("a b c d e", "a b c d e") == 0.5
     assert value("a b c d", "a b c d") is None
