@@ -46,7 +46,8 @@ def observed_turns(
     """All turns of all references, also those without runs."""
     runs = {reference.scenario_id: _Runs(reference) for reference in references}
     for one in observed:
-        match = references.match(one.invocation, one.turn)
+        turn = one.invocation.turn if one.turn is None else one.turn
+        match = references.match(one.invocation, turn)
         if match.reference is not None and match.turn_index is not None:
             evaluation = evaluator.evaluate(one.invocation, match)
             found = runs[match.reference.scenario_id].by_turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -273,3 +274,19 @@ expected_tools:
         "never_equal": "weather.city is never equal: expected 'Paris', found for instance 'Oslo' in"
         " 30 calls"
     }
+
+
+def test_runs_that_were_kept_before_there_was_a_reference_have_the_turn_that_they_state() -> None:
+    reference = """
+scenario: refund
+turns:
+  - expected_tools: [lookup]
+  - expected_tools: [refund]
+"""
+    observed = [
+        Observed(replace(one.invocation, turn=index), turn=None)
+        for number in range(10)
+        for index, tool in enumerate(("lookup", "refund"))
+        for one in [run(2 * number + index, [(tool, {})])]
+    ]
+    assert found(linted(reference, observed, {"tool_trajectory_avg_score": 1.0})) == {}
