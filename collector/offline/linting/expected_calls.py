@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pathgauge.collector.offline.linting.findings import Level
+from pathgauge.scorers.authoring.missing_telemetry import tools_unknown
 from pathgauge.scorers.matching.alignment import Alignment, TooLongError
 from pathgauge.scorers.matching.comparison import align
 from pathgauge.scorers.matching.equality import opened
@@ -32,6 +33,8 @@ class _Usage:
     runs: int = 0
     made: Counter[int] = field(default_factory=Counter)
     """By expected call, the runs that made it."""
+    recorded: Counter[int] = field(default_factory=Counter)
+    """Those of them whose arguments were recorded."""
     values: dict[tuple[int, str], list[Json]] = field(default_factory=lambda: defaultdict(list))
     """By expected call and argument, the values in the runs."""
     unexpected: Counter[tuple[int, str]] = field(default_factory=Counter)
@@ -42,6 +45,7 @@ class _Usage:
         for i, j in pairs:
             self.made[j] += 1
             expected, actual = self.calls[j].arguments, opened(calls[i].arguments)
+            self.recorded[j] += actual is not None
             if expected is None or not isinstance(actual, Mapping):
                 continue
             for name in expected:
@@ -71,6 +75,8 @@ def calls_findings(
 def _usages(turn: ReferenceTurn, runs: Sequence[Invocation]) -> list[_Usage]:
     usages = [_Usage(calls) for calls in (turn.tool_calls or (), *turn.alternatives)]
     for run in runs:
+        if tools_unknown(run):
+            continue
         try:
             matching = [
                 align(run.tool_calls, usage.calls, "name_and_args", ordered=False)
@@ -116,7 +122,7 @@ def _of_calls(usage: _Usage) -> Iterator[tuple[Level, str, str]]:
 
 
 def _of_arguments(usage: _Usage, j: int, call: ExpectedCall) -> Iterator[tuple[Level, str, str]]:
-    made = usage.made[j]
+    made = usage.recorded[j]
     if made < MIN_RUNS:
         return
     for name, expected in (call.arguments or {}).items():

@@ -290,3 +290,26 @@ turns:
         for one in [run(2 * number + index, [(tool, {})])]
     ]
     assert found(linted(reference, observed, {"tool_trajectory_avg_score": 1.0})) == {}
+
+
+def test_calls_and_arguments_that_were_not_recorded_are_no_problem_of_the_reference() -> None:
+    made = [run(n).invocation for n in range(30)]
+    without_arguments = [
+        Observed(replace(one, tool_calls=tuple(replace(c, arguments=None) for c in one.tool_calls)))
+        for one in made
+    ]
+    assert found(linted(REFERENCE, without_arguments, {"response_match_score": 0.5})) == {}
+    without_calls = [
+        Observed(replace(one, tool_calls=(), flags=frozenset({"no_tool_spans"}))) for one in made
+    ]
+    assert found(linted(REFERENCE, without_calls, {"response_match_score": 0.5})) == {}
+
+
+def test_arguments_of_few_recorded_calls_say_nothing() -> None:
+    wrong = [("lookup", {"id": "A-8", "full": True}), ("refund", {"amount": 12.5})]
+    unrecorded = run(1).invocation
+    unrecorded = replace(
+        unrecorded, tool_calls=tuple(replace(c, arguments=None) for c in unrecorded.tool_calls)
+    )
+    observed = [*runs(4, wrong), *[Observed(unrecorded)] * 26]
+    assert found(linted(REFERENCE, observed, {"response_match_score": 0.5})) == {}
