@@ -9,10 +9,17 @@ from statistics import fmean
 import pytest
 from hypothesis import given, strategies as st
 
-from pathgauge import Latency, Reference, ReferenceTurn, Score, ToolTrajectoryF1
+from pathgauge import Failure, Latency, Reference, ReferenceTurn, Score, ToolTrajectoryF1
+from pathgauge.collector.core.evaluations.aggregation import Aggregation
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
-from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
-from pathgauge.collector.core.references import Match
+from pathgauge.collector.core.evaluations.evaluator import (
+    Criterion,
+    Evaluation,
+    Evaluator,
+    Result,
+    Verdict,
+)
+from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.offline.gate import judge
 from pathgauge.collector.offline.gate_lines import Line
 from pathgauge.collector.offline.replay import Replayed
@@ -236,3 +243,42 @@ def test_the_score_is_the_mean_of_the_runs(
     assert mixed.score == pytest.approx(
         fmean(mixed.runs) if mixed.runs else fmean(one for _, one in scored)
     )
+
+
+def test_a_turn_that_the_reference_does_not_have_counts_in_its_scenario() -> None:
+    """Its criteria may have other thresholds than those of invocations without a scenario."""
+    evaluator = Evaluator(
+        (Criterion("latency", Latency(), 1.0),), {"refund": (Criterion("latency", Latency(), 9.0),)}
+    )
+    references = ReferenceSet([REFUND])
+    evaluations = [
+        evaluator.evaluate(actual, references.match(actual, actual.turn))
+        for actual in (
+            invocation(scenario_id="refund", turn=0),
+            invocation(scenario_id="refund", turn=2),
+            invocation(scenario_id="refund"),
+            invocation(scenario_id="unknown"),
+            invocation(scenario_id=None),
+        )
+    ]
+    lines = judge([replayed(*evaluations)], evaluator, references).lines
+    assert [(one.scenario, one.invocations, one.criterion.threshold) for one in lines] == [
+        ("", 2, 1.0),
+        ("refund", 3, 9.0),
+    ]
+
+
+def test_a_turn_that_the_reference_does_not_have_is_no_run_of_its_scenario() -> None:
+    passes = Criterion(
+        "failure", Failure(), 0.9, aggregation=Aggregation("scenario", "pass^k", k=2)
+    )
+    evaluator, references = Evaluator((passes,)), ReferenceSet([REFUND])
+    evaluations = [
+        evaluator.evaluate(actual, references.match(actual, actual.turn))
+        for actual in (
+            invocation(scenario_id="refund", turn=0),
+            invocation(scenario_id="refund", turn=2),
+        )
+    ]
+    found = judge([replayed(*evaluations)], evaluator, references)
+    assert [(one.invocations, one.scored) for one in found.coverage] == [(1, 0)]

@@ -218,7 +218,7 @@ def test_turns_beyond_the_kept_ones_are_scored_without_reference() -> None:
     talk = Reference("talk", (ReferenceTurn(response="Hello."), ReferenceTurn(response="Bye.")))
     turns = [invocation(scenario_id="talk", conversation_id="a", error=n == 9) for n in range(10)]
     assert reasons(failure(turns, talk, {"failure": 0.0})) == [
-        "failure for agent Failed. Expected 0, but got 0.125."
+        "failure for agent Failed. Expected 0, but got 0.1. [talk]"
     ]
 
 
