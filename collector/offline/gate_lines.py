@@ -21,7 +21,7 @@ from pathgauge.collector.core.evaluations.conversation import mean_with_absent
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation, Result, Verdict
 from pathgauge.collector.core.evaluations.statistics import deviation_of
-from pathgauge.collector.core.references import Unmatched
+from pathgauge.collector.core.references import OF_KNOWN_SCENARIO
 from pathgauge.collector.offline.coverage import unscored_reason
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.authoring.ranges import worst
@@ -33,8 +33,6 @@ UNNAMED = "(no name)"
 """Shown for an agent whose spans do not name it."""
 
 _EXPLAINED: tuple[Verdict, ...] = ("failed", "error", "not_evaluated")
-_TURNS: frozenset[Unmatched | None] = frozenset({"unexpected_turn", "no_conversation_id"})
-"""Why an invocation has no reference turn, although its scenario has a reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,9 @@ def _line_key(evaluation: Evaluation, result: Result) -> _LineKey:
     match, aggregation = evaluation.match, result.criterion.aggregation
     # A turn that the reference does not have has the criteria of its scenario, but is no run of it.
     is_run = match.reference is not None
-    is_turn = match.unmatched in _TURNS and (aggregation is None or not aggregation.of_runs)
+    is_turn = match.unmatched in OF_KNOWN_SCENARIO and (
+        aggregation is None or not aggregation.of_runs
+    )
     scenario = evaluation.scenario_id if is_run or is_turn else None
     return evaluation.invocation.agent or UNNAMED, scenario or "", result.criterion.name
 

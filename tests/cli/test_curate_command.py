@@ -255,3 +255,19 @@ def test_a_session_is_no_run(run: Run, folder: Path) -> None:
     result = run("curate", "traces", "--yes", "--config", "pathgauge.yaml")
     assert "of 20 runs" in result.stdout
     assert result.stdout == run("curate", "traces", "--yes").stdout
+
+
+def test_turns_without_a_conversation_id_are_no_runs_of_a_scenario_without_a_reference(
+    run: Run, folder: Path
+) -> None:
+    runs = [in_scenario(one, "trip") for one in runs_of(20)]
+    (folder / "traces.binpb").write_bytes(
+        otlp(*(turn(one.script, conversation="") for one in runs))
+    )
+    (folder / "trip.yaml").write_text(
+        "{scenario: trip, turns: [{expected_tools: [a]}, {expected_tools: [b]}]}"
+    )
+    (folder / "pathgauge.yaml").write_text("references: [trip.yaml]\n")
+    result = run("curate", "traces.binpb", "--config", "pathgauge.yaml", "--yes")
+    assert "scenario: trip" not in result.stdout
+    assert "20 invocations left out: with a reference" in result.stderr

@@ -22,6 +22,7 @@ from pathgauge.collector.core.feedback.answer import Answer
 from pathgauge.collector.core.feedback.opinion import NOBODY, Opinion, opinion
 from pathgauge.collector.core.feedback.subjects import about_runs, newest as newest_answers
 from pathgauge.collector.core.feedback.verdict import VerdictRules
+from pathgauge.collector.core.references import OF_KNOWN_SCENARIO
 from pathgauge.collector.offline.progress import Progress, unreported
 from pathgauge.collector.offline.replay import Replayed
 from pathgauge.scorers.matching.wording import counted
@@ -51,7 +52,7 @@ def of_files(replayed: Iterable[Replayed], rules: VerdictRules) -> Traffic:
             Observed(
                 evaluation.invocation,
                 evaluation.failed,
-                match.turn is not None,
+                match.turn is not None or match.unmatched in OF_KNOWN_SCENARIO,
                 match.turn_index,
                 people.get(evaluation.key, NOBODY),
             )

@@ -22,6 +22,10 @@ Unmatched = Literal[
 ]
 """Why an invocation has no reference turn. A closed set, because it is a metric label."""
 UNMATCHED: tuple[Unmatched, ...] = get_args(Unmatched)
+OF_KNOWN_SCENARIO: frozenset[Unmatched | None] = frozenset(
+    {"unexpected_turn", "no_conversation_id"}
+)
+"""The reasons of an invocation whose scenario has a reference."""
 
 
 @dataclass(frozen=True, slots=True)
