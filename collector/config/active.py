@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from pathgauge.collector.config import (
     Config,
@@ -67,12 +68,33 @@ class ActiveConfig:
     shadow: Shadow | None = None
 
 
-def resolve(config: Config, more_references: Iterable[Reference] = ()) -> ActiveConfig:
+class KnownReferences(NamedTuple):
+    """References that were read before."""
+
+    active: tuple[Reference, ...]
+    shadow: tuple[Reference, ...]
+
+    @staticmethod
+    def of(setup: ActiveConfig) -> KnownReferences:
+        """Those that are active."""
+        shadow = () if setup.shadow is None else setup.shadow.references
+        return KnownReferences(tuple(setup.references), tuple(shadow))
+
+
+def resolve(
+    config: Config,
+    more_references: Iterable[Reference] = (),
+    known: KnownReferences | None = None,
+) -> ActiveConfig:
     """Build the scorers and read the references. Raises `ConfigError` with every problem.
 
-    `more_references` are added to those of the files.
+    `more_references` are added to those of the files. `known` take the place of the files, which
+    may be invalid by now.
     """
-    loaded = reference_files.load_valid(config.references, config.folder, _pattern_problem(config))
+    patterns = config.references
+    if known is not None:
+        patterns, more_references = (), known.active
+    loaded = reference_files.load_valid(patterns, config.folder, _pattern_problem(config))
     problems = Problems(MAX_PROBLEMS_IN_TOTAL)
     problems.add(loaded.problems)
     common = criteria.build(
@@ -116,12 +138,15 @@ def resolve(config: Config, more_references: Iterable[Reference] = ()) -> Active
         config.drift,
         loaded.fingerprint,
     )
-    return active if config.shadow is None else _with_shadow(active, config, config.shadow)
+    return active if config.shadow is None else _with_shadow(active, config, config.shadow, known)
 
 
-def _with_shadow(active: ActiveConfig, config: Config, section: ShadowSection) -> ActiveConfig:
+def _with_shadow(
+    active: ActiveConfig, config: Config, section: ShadowSection, known: KnownReferences | None
+) -> ActiveConfig:
     """With the criteria and references in shadow. Raises `ConfigError`."""
-    other = _resolve_in_shadow(config, section)
+    shadowed = None if known is None else KnownReferences(known.shadow, ())
+    other = _resolve_in_shadow(config, section, shadowed)
     judges = section.budget is not None
     left_out = list(dict.fromkeys(left_out_of(other.evaluator, judges=judges)))
     if section.criteria and left_out:
@@ -142,7 +167,9 @@ def _with_shadow(active: ActiveConfig, config: Config, section: ShadowSection) -
     )
 
 
-def _resolve_in_shadow(config: Config, section: ShadowSection) -> ActiveConfig:
+def _resolve_in_shadow(
+    config: Config, section: ShadowSection, known: KnownReferences | None
+) -> ActiveConfig:
     """The configuration with what the section replaces. Raises `ConfigError`."""
     changes: dict[str, Json] = {"shadow": None}
     if section.criteria:
@@ -153,7 +180,7 @@ def _resolve_in_shadow(config: Config, section: ShadowSection) -> ActiveConfig:
         text = "found neither criteria nor references, expected those to compare"
         raise ConfigError([config.problem(("shadow",), text)])
     try:
-        return resolve(config.with_changes(changes))
+        return resolve(config.with_changes(changes), known=known)
     except ConfigError as error:
         raise ConfigError(
             [config.problem(("shadow",), str(problem)) for problem in error.problems]

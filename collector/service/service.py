@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,13 +73,14 @@ class Service:
             )
         self._path = None if path is None else path.absolute()
         anchored = config.anchored()
-        self._setup = setup = resolve(config)  # names files as the operator does
+        self._fingerprint = fingerprint(anchored)
+        setup = resolve(config)  # names files as the operator does
+        self._setup = setup = replace(setup, fingerprint=self._fingerprint)
         self._started_with = self._config = config = anchored
         self._access = load_access(config, insecure_bind=insecure_bind)
         self._limits = limits = fit_to_process(config, self.telemetry)
         for warning in (*setup.warnings, *self._access.warnings):
             _log.warning(_DOUBTFUL, warning=warning)
-        self._fingerprint = fingerprint(config)
         # One reload at a time: of two, the first could finish last and apply the older criteria.
         self._reloading = asyncio.Lock()
         self._state: Literal["starting", "serving", "stopping"] = "starting"

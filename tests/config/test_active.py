@@ -164,6 +164,41 @@ def test_the_fingerprint_changes_with_the_reference_files() -> None:
     assert active.fingerprint(config.load(Path("pathgauge.yaml"))) != before.fingerprint
 
 
+@pytest.mark.parametrize(
+    "shadow",
+    ["{references: [other.yaml]}", "{criteria: {failure: 0}}", "false"],
+)
+def test_known_references_take_the_place_of_files_that_are_invalid_by_now(shadow: str) -> None:
+    write(
+        pathgauge=f"""
+references: [refs.yaml]
+criteria: {{tool_trajectory_f1: 0.8}}
+scenario: {{expected_interval: 1h, match_user_input: true}}
+shadow: {shadow}
+""",
+        refs="{scenario: a, input: x, expected_tools: [t], criteria: {latency: 5}}",
+        other="{scenario: b, input: y, expected_tools: [u]}",
+    )
+    before = resolve()
+    write(refs="{", other="{")
+    after = active.resolve(
+        config.load(Path("pathgauge.yaml")), known=active.KnownReferences.of(before)
+    )
+    assert _content(after) == _content(before)
+
+
+def _content(resolved: ActiveConfig) -> object:
+    evaluator, shadow = resolved.evaluator, resolved.shadow
+    asked = Invocation("t", "s", "genai", user_input="x")
+    return (
+        [*resolved.references],
+        resolved.references.match(asked),
+        evaluator.criteria,
+        evaluator.overrides,
+        shadow and ([*shadow.references], shadow.evaluator.overrides, shadow.setup),
+    )
+
+
 def test_objectives_too_low_for_an_alert_are_warnings_with_their_positions() -> None:
     write(
         pathgauge="""

@@ -221,6 +221,30 @@ def test_reloads_reach_all_scorers_and_those_that_are_started_later(tmp_path: Pa
         assert is_applied()
 
 
+def test_scorers_that_are_started_while_references_are_invalid_have_the_last_valid_ones(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "shadow.json").write_text(json.dumps(REFERENCES))
+    shadow = {"references": ["shadow.json"]}
+    with collector(tmp_path, shadow=shadow) as running:
+        for name in ("references.json", "shadow.json"):
+            (tmp_path / name).write_text("{")
+        assert until(
+            lambda: running.events("reload failed, the last good configuration stays active")
+        )
+        for pid in scorers(running):
+            os.kill(pid, signal.SIGKILL)
+        send(running, *(run(name, "find_order", "refund") for name in names(1)))
+        assert until(lambda: scored(running) == 2)
+        passed = running.value(
+            "pathgauge_evaluations_total", metric="tool_trajectory_f1", outcome="pass"
+        )
+        shadowed = running.value(
+            "pathgauge_shadow_changes_total", metric="tool_trajectory_f1", change="same"
+        )
+        assert (passed, shadowed) == (2, 2)
+
+
 def test_the_canary_is_scored(tmp_path: Path) -> None:
     with collector(tmp_path, canary={"interval": "1s"}) as running:
         assert until(lambda: running.value("pathgauge_canary_traces_total", outcome="ok") > 1)

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from pathgauge.collector.config import Config
-from pathgauge.collector.config.active import ActiveConfig
+from pathgauge.collector.config.active import ActiveConfig, KnownReferences, fingerprint
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.feedback.answer import Answer
@@ -249,6 +249,7 @@ class Fleet:
     def _start_message(self, number: int) -> Callable[[], messages.Start]:
         def start() -> messages.Start:
             name = self._names[number]
+            is_changed = fingerprint(self._config) != self._setup.fingerprint
             return messages.Start(
                 self._config,
                 name,
@@ -256,6 +257,7 @@ class Fleet:
                 number,
                 len(self._scorers),
                 self._published.get(name, 0),
+                KnownReferences.of(self._setup) if is_changed else None,
             )
 
         return start

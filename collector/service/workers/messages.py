@@ -13,6 +13,7 @@ from typing import NamedTuple
 from prometheus_client.core import Metric
 
 from pathgauge.collector.config import Config
+from pathgauge.collector.config.active import KnownReferences
 from pathgauge.collector.core.otlp import Encoding
 from pathgauge.collector.core.otlp.batch import Origin
 from pathgauge.collector.core.stored_series import Row
@@ -35,6 +36,8 @@ class Start:
     total: int
     published: int
     """The last publication that the gauge has read."""
+    references: KnownReferences | None = None
+    """Those that are active, if the files have changed since."""
 
 
 @dataclass(frozen=True, slots=True)

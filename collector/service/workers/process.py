@@ -80,7 +80,7 @@ class ScorerProcess:
         config, partition = start.config, Partition(start.number, start.total)
         config = share_of(config, partition)
         self._config, self._channel = config, channel
-        setup = resolve(config)
+        setup = resolve(config, known=start.references)
         self._telemetry = telemetry = InternalTelemetry()
         plan = plan_of_scorer(config)
         self._commits = commit_durations()
