@@ -38,6 +38,8 @@ def said(*texts: str | None, answer: str | None = "It is 7.", **fields: Any) -> 
         (said("It is 7."), "It is 7."),
         (said("Hello!"), "Hello!\nIt is 7."),
         (said("It is 7.", "It is 7."), "It is 7.\nIt is 7."),
+        (said("Hello!", " It is 7.\n"), "Hello!\nIt is 7."),
+        (said("Hello!", '{"it": 7}', answer='{"it":7}'), 'Hello!\n{"it":7}'),
         (said("A", "x" * 4000, answer="x" * 5000), "A\n" + "x" * 5000),
         (said("Hello!", "", answer=""), "Hello!\n"),
         (said(""), "It is 7."),
