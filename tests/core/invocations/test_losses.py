@@ -227,6 +227,16 @@ def test_complete_telemetry_shows_no_loss(spans: list[Span]) -> None:
     assert losses(spans) == []
 
 
+def test_a_call_that_waits_for_an_approval_is_one_of_both_runs() -> None:
+    """What was asked for counts in the first, what was carried out in the second."""
+    asked = invocation(chats=[chat(USER, out=calls("refund"))], answer=None)
+    given = {INPUT: json.dumps([USER, calls("refund")])}
+    done = invocation("refund", agent=given, chats=[chat(USER, calls("refund"), result("paid"))])
+    found = [reading(*spans).invocation.tool_calls for spans in (asked, done)]
+    assert [[call.name for call in of_run] for of_run in found] == [["refund"], ["refund"]]
+    assert [[call.start_ns is None for call in of_run] for of_run in found] == [[True], [False]]
+
+
 def test_tools_without_model_calls_are_a_loss_once_the_version_has_shown_model_calls() -> None:
     found = reading(*without(invocation("look"), "chat gpt", "chat gpt"))
     assert found.invocation.telemetry_lost == ()
