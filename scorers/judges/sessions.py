@@ -207,9 +207,11 @@ def conversation(turns: Sequence[SessionTurn], *, needs_tools: bool) -> Mapping[
 
 
 def _turn_json(number: int, one: Invocation) -> dict[str, Json]:
+    """One turn. Calls of which some may be missing would look like all that the agent did."""
+    calls = None if tools_unknown(one) else [call_json(call) for call in one.tool_calls]
     return {
         "turn": number,
         "user": one.user_input,
-        "calls": [call_json(call) for call in one.tool_calls],
+        "calls": calls,
         "agent": one.final_response,
     }

@@ -47,6 +47,16 @@ async def test_all_turns_are_one_question_and_the_share_of_goals_is_the_score() 
     ]
 
 
+async def test_calls_that_may_be_missing_from_the_telemetry_are_not_known() -> None:
+    """Otherwise the model would take what the agent did for a mere claim."""
+    unknown = SessionTurn(invocation(flags=frozenset({"no_tool_spans"})))
+    lost = SessionTurn(invocation(tool_call("look"), flags=frozenset({"lost_tool_calls"})))
+    ask = ScriptedAnswers(findings_answer(True))
+    await MultiTurnTaskSuccess().judge_session((*TURNS, unknown, lost), None, ask)
+    [question] = ask.questions
+    assert [turn["calls"] is None for turn in question.data["turns"]] == [False, False, True, True]
+
+
 async def test_shares_of_several_samples_are_averaged_if_most_were_answered() -> None:
     judge = MultiTurnTrajectoryQuality(samples=3, temperature=1.0)
     answers = findings_answer(True), findings_answer(True, False), failure("judge_timeout")
