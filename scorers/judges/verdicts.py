@@ -46,7 +46,9 @@ class Verdict(ABC, Generic[AnswerT]):
 
 @dataclass(frozen=True)
 class Vote(Verdict[ReasonedT]):
-    """The value of the label with the majority."""
+    """The value that the majority of the labels has; the most frequent label with this value is the
+    verdict.
+    """
 
     answer: type[ReasonedT]
     label: Callable[[ReasonedT], Any]
@@ -56,25 +58,37 @@ class Vote(Verdict[ReasonedT]):
     """How explanations name each label."""
 
     def is_decided(self, answers: Sequence[ReasonedT], left: int, requested: int) -> bool:
-        """Whether a label has the majority, or none can get it."""
-        return is_decided([self.label(answer) for answer in answers], left, requested)
+        """Whether a value has the majority and no other label can get it, or none can get it."""
+        labels = [self.label(answer) for answer in answers]
+        votes = [self._vote(label) for label in labels]
+        has_winner = majority(votes, requested) is not None
+        return is_decided(labels if has_winner else votes, left, requested)
 
     def score(self, results: SampleResults[ReasonedT]) -> Score:
         """The value of the label; `judge_undecided` without a majority."""
         labels = [self.label(answer) for answer in results.answers]
-        winner = majority(labels, results.requested)
-        if winner is None:
+        votes = [self._vote(label) for label in labels]
+        vote = majority(votes, results.requested)
+        if vote is None:
             return with_samples(results.undecided(f"no majority: {self._counted(labels)}"), results)
-        word, votes = self.words[winner], labels.count(winner)
+        winner = max((label for label in labels if self._vote(label) == vote), key=labels.count)
+        word, value = self.words[winner], self.values[vote]
         reasoning = results.answers[labels.index(winner)].reasoning
-        value = self.values[winner]
+        found = f"{word} in {labels.count(winner)}"
+        if labels.count(winner) < votes.count(vote):
+            found = self._counted(labels)
         score = Score(
             value,
             "not_applicable" if value is None else None,
-            f"{word} in {votes} of {counted(len(labels), 'answer')}: {one_line(reasoning)}",
+            f"{found} of {counted(len(labels), 'answer')}: {one_line(reasoning)}",
             {"verdict": word, "reasoning": reasoning[:MAX_REASONING]},
         )
-        return with_samples(score, results, agreement=votes / len(labels))
+        return with_samples(score, results, agreement=votes.count(vote) / len(labels))
+
+    def _vote(self, label: Any) -> Any:
+        """The first of all labels with the same value as this one."""
+        value = self.values[label]
+        return next(other for other, found in self.values.items() if found == value)
 
     def _counted(self, labels: Iterable[Any]) -> str:
         return tally(self.words[label] for label in labels)

@@ -123,3 +123,21 @@ async def test_the_cause_is_judged_beside_the_reference_if_there_is_one() -> Non
 
 def test_the_causes_are_categories_of_failures() -> None:
     assert {*FailureCategory.labels} - {"none"} <= {*get_args(Category)}
+
+
+@pytest.mark.parametrize(
+    ("labels", "value", "verdict", "asked"),
+    [
+        (("loop", "wrong_tool", "missing_call"), 0.0, "loop", 3),
+        (("none", "wrong_tool", "loop"), 0.0, "wrong_tool", 3),
+        (("loop", "wrong_tool", "none", "wrong_tool", "none"), 0.0, "wrong_tool", 5),
+        (("none", "loop", "none"), 1.0, "none", 3),
+    ],
+)
+async def test_samples_that_name_different_causes_agree_on_the_failure(
+    labels: tuple[str, ...], value: float, verdict: str, asked: int
+) -> None:
+    ask = ScriptedAnswers(*map(verdict_answer, labels))
+    judge = FailureCategory(samples=len(labels), temperature=1.0)
+    score = await judge.judge(RUN, None, ask)
+    assert (score.value, score.details["verdict"], len(ask.questions)) == (value, verdict, asked)
