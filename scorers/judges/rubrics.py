@@ -153,7 +153,9 @@ class RubricBased(ModelJudge, Share):
         """The members, and the rubrics of the reference; the schemas of the tools are optional."""
         more = [rubric for rubric in expected.rubrics if rubric.of == self.of] if expected else []
         known = {rubric.text for rubric in self.statements}
-        more = [rubric for rubric in more if rubric.text not in known]
+        # A case of ADK and one of its invocations may have the same one.
+        by_text = {rubric.text: rubric for rubric in more if rubric.text not in known}
+        more = list(by_text.values())
         count = len(known) + len(more)
         if not count:
             text = "neither the criterion nor the reference has rubrics"

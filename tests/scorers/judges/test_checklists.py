@@ -316,7 +316,7 @@ OF_TOOLS = TurnRubric("It searches once.", of="tool_use")
 async def test_rubrics_of_the_reference_are_judged_after_those_of_the_criterion() -> None:
     ask = ScriptedAnswers(checklist_answer(Y, N))
     judge = RubricBasedFinalResponseQuality(("It is polite.",))
-    turn = ReferenceTurn(rubrics=(OF_TOOLS, OF_RESPONSE, TurnRubric("It is polite.")))
+    turn = ReferenceTurn(rubrics=(OF_TOOLS, OF_RESPONSE, TurnRubric("It is polite."), OF_RESPONSE))
     score = await judge.judge(invocation(user_input="how much?"), turn, ask)
     assert score.value == 0.5
     assert [one["text"] for one in score.details["rubrics"]] == [
