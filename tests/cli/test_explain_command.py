@@ -15,6 +15,8 @@ from pathgauge.collector.api.drifts import report
 from pathgauge.collector.api.queries import DriftQuery
 from pathgauge.collector.cli.output.drift import print_drift
 from pathgauge.collector.core.drift.drift import SeriesKey
+from pathgauge.collector.core.drift.policy import DriftPolicy
+from pathgauge.collector.core.drift.registry import Drifts
 from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.traffic.drift import AgentKey, TrafficDrift, TrafficStatus
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME, explained
@@ -22,7 +24,7 @@ from pathgauge.collector.sinks.prometheus.labels import AgentVersion
 from pathgauge.collector.sinks.prometheus.traffic.recording import NAME as TRAFFIC_NAME
 from pathgauge.collector.store import Progress
 from support.api_client import client, sources, with_tokens
-from support.drifted import WALL, drifted
+from support.drifted import MEASURE, WALL, drifted
 from support.evaluated import opened
 from support.postgres import server
 from support.serving import serving
@@ -91,6 +93,38 @@ def served(store: Path) -> Iterator[str]:
 def explain(source: Sequence[object], run: Run) -> Run:
     """`explain` with the store, and with the API."""
     return lambda *options: run("explain", *options, *source)
+
+
+@pytest.mark.parametrize(
+    ("section", "alert"),
+    [
+        ({"false_alarm_interval": "5d"}, "yes"),
+        ({}, "no"),
+        (False, None),
+    ],
+)
+def test_an_alert_is_that_of_the_configured_interval(
+    run: Run, tmp_path: Path, section: object, alert: str | None
+) -> None:
+    key = SeriesKey("support", "refund", "f1")
+    drifts, number = Drifts(DriftPolicy(evidence_days=5.0)), 0
+    while not any(one.alarm for one in drifts.snapshot()):
+        drifts.observe(key, MEASURE, float(number < 50), WALL + 600 * number)
+        number += 1
+    [(_, state)] = drifts.pending()
+    (tmp_path / "pathgauge.yaml").write_text(
+        json.dumps({"store": {"path": "data"}, "drift": section})
+    )
+    with opened(tmp_path / "data") as store:
+        counts = [Row((NAME, "", "support", "refund", "f1", ""), [state])]
+        assert store.commit(Progress(0, 0.0, WALL, [], counts=counts))
+    found = run("explain", "support", "--config", tmp_path / "pathgauge.yaml")
+    assert found.exit_code == 0
+    if alert is None:
+        assert found.stdout == ""
+    else:
+        heading, stream, *_ = (line.split("\t") for line in found.stdout.splitlines())
+        assert dict(zip(heading, stream, strict=True))["alert"] == alert
 
 
 def test_it_shows_the_change_and_what_changed(explain: Run) -> None:

@@ -134,12 +134,17 @@ class StoreSource:
         return replace(self._sources, database=_opening(self._config, 2 * seconds))
 
     def drifts(self, query: DriftQuery) -> DriftReport:
-        """Which scores became worse, and what changed, as of the last commit."""
+        """Which scores became worse, and what changed, as of the last commit. Without the section
+        `drift`, nothing is known any more.
+        """
+        options = self._config.drift
+        if options is None:
+            return drifts.report(self._sources, None, query)
         with self._reading() as connection:
             states = list(states_of(counts_named(connection, DRIFT)))
             versions = first_seen_of(counts_named(connection, VERSIONS))
             agents = list(traffic.states_of(counts_named(connection, traffic.NAME)))
-        found = Drifts(max_series=len(states))
+        found = Drifts(options.policy(), len(states))
         found.restore(states)
         watched = TrafficDrift(max_agents=len(agents))
         watched.restore(one for one in agents if query.agent in (None, one[0].agent))
