@@ -1,8 +1,8 @@
 """How often scenarios should be evaluated, and since when that is known.
 
 A scenario that was never evaluated has no time of a last score. Silence about it counts from the
-start of the process, or from the reload that brought it: a collector may run for weeks before
-somebody adds a scenario.
+start or the reload that brought it: a collector may run for weeks before somebody adds a scenario.
+The time is stored: a collector that is restarted more often than the interval would never tell.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pathgauge.collector.core.evaluations.series import Series
+from pathgauge.collector.sinks.prometheus.durable_family import Family
+from pathgauge.collector.sinks.prometheus.durable_series import StoredValues
 from pathgauge.collector.sinks.prometheus.exposition.gauge_family import GaugeFamily
 from pathgauge.collector.sinks.prometheus.labels import TenantLabel
 from pathgauge.scorers.types import Reference
@@ -41,6 +43,28 @@ def expected_scenarios(
     }
 
 
+def store_since(expected: Mapping[str, Expected], since: Family[StoredValues]) -> None:
+    """Have the next commit store since when scenarios are expected, and forget all others."""
+    for scenario, one in expected.items():
+        stored = since.of(scenario)
+        if stored.numbers != (one.since,):
+            stored.put(one.since)
+    since.keep({(scenario,) for scenario in expected})
+
+
+def restored_since(
+    expected: Mapping[str, Expected], since: Family[StoredValues]
+) -> dict[str, Expected]:
+    """What is expected, since the time that an earlier process has stored. The virtual clock of a
+    backfill begins at 0, which is no time.
+    """
+    stored = {one.labels[0]: one.numbers[0] for one in since if one.numbers and one.numbers[0]}
+    return {
+        scenario: one._replace(since=min(one.since, stored.get(scenario, one.since)))
+        for scenario, one in expected.items()
+    }
+
+
 def expectation_gauges(
     expected: Mapping[str, Expected], known: Iterable[Series], tenant: TenantLabel
 ) -> tuple[GaugeFamily, GaugeFamily]:
@@ -54,7 +78,7 @@ def expectation_gauges(
     )
     times = GaugeFamily(
         "pathgauge_expected_since_timestamp_seconds",
-        "Unix time since which a scenario is expected: of the start, or of the reload that brought"
+        "Unix time since which a scenario is expected: of the start, or of the reload, that brought"
         " it.",
         labels=tenant.names("scenario"),
     )

@@ -25,7 +25,11 @@ from pathgauge.collector.sinks.prometheus.agent_gauges import Shown
 from pathgauge.collector.sinks.prometheus.drift.recording import NAME as DRIFT, DriftRecording
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
-from pathgauge.collector.sinks.prometheus.expected_scenarios import expected_scenarios
+from pathgauge.collector.sinks.prometheus.expected_scenarios import (
+    expected_scenarios,
+    restored_since,
+    store_since,
+)
 from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.judge_label import judges_of
 from pathgauge.collector.sinks.prometheus.label_limits import LabelLimits
@@ -127,6 +131,7 @@ class PrometheusSink:
             evaluation_metrics,
             DriftRecording(overflow),
             TrafficRecording(overflow),
+            metrics.stored_values("expected_since", ("scenario",)),
         )
 
     def configure(
@@ -151,6 +156,7 @@ class PrometheusSink:
             before = state.criteria
             active = state.criteria = ActiveCriteria(evaluator, references)
             state.expected = expected_scenarios(active.references, state.expected, now)
+            store_since(state.expected, state.expected_since)
             self._limits = limits or self._limits
             state.series.configure(active, self._limits)
             state.scores.forget(
@@ -185,6 +191,8 @@ class PrometheusSink:
             state.metrics.restore(row for row in rows if row.key[0] not in (DRIFT, TRAFFIC))
             state.drift.restore(row for row in rows if row.key[0] == DRIFT)
             state.traffic.restore(row for row in rows if row.key[0] == TRAFFIC)
+            state.expected = restored_since(state.expected, state.expected_since)
+            store_since(state.expected, state.expected_since)
             state.series.restore(now)
             self._start_expected_series()
             windows = WindowRestore(

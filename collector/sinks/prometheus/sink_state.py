@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from pathgauge.collector.sinks.prometheus.active_criteria import ActiveCriteria
 from pathgauge.collector.sinks.prometheus.drift.recording import DriftRecording
+from pathgauge.collector.sinks.prometheus.durable_family import Family
 from pathgauge.collector.sinks.prometheus.durable_metrics import DurableMetrics
+from pathgauge.collector.sinks.prometheus.durable_series import StoredValues
 from pathgauge.collector.sinks.prometheus.evaluation_metrics import EvaluationMetrics
 from pathgauge.collector.sinks.prometheus.expected_scenarios import Expected
 from pathgauge.collector.sinks.prometheus.live_series import LiveSeries
@@ -29,6 +31,8 @@ class SinkState:
     evaluation_metrics: EvaluationMetrics
     drift: DriftRecording
     traffic: TrafficRecording
+    expected_since: Family[StoredValues]
+    """Of each expected scenario, for the store."""
     expected: Mapping[str, Expected] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 

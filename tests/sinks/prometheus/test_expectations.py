@@ -72,6 +72,24 @@ def test_a_scenario_is_expected_since_the_start_or_the_reload_that_brought_it() 
     assert harness.series(SINCE) == {("refund",): started, ("new",): started + 3600}
 
 
+def test_a_restart_keeps_since_when_a_scenario_is_expected() -> None:
+    harness = DurableHarness(references=DAILY)
+    harness.commit()
+    after = harness.restarted(references=DAILY, clock=lambda: NOW + 20 * 3600)
+    assert after.series(SINCE) == {("refund",): NOW}
+    after.sink.configure(after.evaluator, with_turns(Reference("order", ())))
+    after.commit()
+    again = after.restarted(references=DAILY, clock=lambda: NOW + DAY_S)
+    assert again.series(SINCE) == {("refund",): NOW + DAY_S}
+
+
+def test_a_scenario_is_expected_since_the_first_start_after_a_backfill() -> None:
+    backfill = DurableHarness(references=DAILY, clock=lambda: 0.0)
+    backfill.commit()
+    after = backfill.restarted(references=DAILY, clock=lambda: NOW)
+    assert after.series(SINCE) == {("refund",): NOW}
+
+
 def test_an_interval_is_exported_for_each_tenant_that_had_the_scenario() -> None:
     harness = SinkHarness(references=DAILY, tenants=True)
     assert harness.series(INTERVAL) == {("", "refund"): DAY_S}
