@@ -104,8 +104,9 @@ def of_series(visit: Visit, series: Series) -> DriftView:
 def worse(views: Sequence[StreamView]) -> list[WorseView]:
     """Agents in scenarios with an open alarm, those with the most evidence first. The `views` must
     have this order. As for alerts, all scenarios of an agent together are left out if one of them
-    has an alarm of its own.
+    has an alarm of its own, and streams that are silent are left out.
     """
+    views = [one for one in views if not one.is_silent]
     explained = _explained(views)
     found: dict[Place, list[StreamView]] = {}
     for one in views:

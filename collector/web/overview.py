@@ -9,6 +9,8 @@ from pathgauge.collector.api import models, overview as state, reading
 from pathgauge.collector.api.queries import ClusterQuery, DriftQuery
 from pathgauge.collector.api.traffic import traffic
 from pathgauge.collector.core.evaluations.series import Series
+from pathgauge.collector.core.traffic.drift import IDLE
+from pathgauge.collector.sinks.prometheus.drift.gauges import SILENT_S
 from pathgauge.collector.web import drift, links
 from pathgauge.collector.web.sparklines import HEIGHT, WIDTH, Sparkline, sparkline
 from pathgauge.collector.web.visit import Page, Visit
@@ -44,7 +46,10 @@ def overview(visit: Visit) -> Page:
     failures = _failures(visit)
     worse = drift.worse(drift.every(visit))
     places = {drift.place_of(one.view.stream) for one in worse}
-    watched = traffic(visit.sources, visit.tenant, DriftQuery())
+    watched = [
+        (one, visit.now - one.last.timestamp())
+        for one in traffic(visit.sources, visit.tenant, DriftQuery())
+    ]
     return Page(
         "overview.html",
         {
@@ -68,9 +73,11 @@ def overview(visit: Visit) -> Page:
             "failures": failures.failures,
             "complete": failures.complete,
             "failures_link": links.results(verdict="failed", since=CLUSTERS_SINCE),
-            "diverging": [one for one in watched if one.alarm][:DIVERGING],
+            "diverging": [one for one, age in watched if one.alarm and age <= SILENT_S][:DIVERGING],
             "max_changes": CHANGES,
-            "low_traffic": [one for one in watched if one.status == "low_traffic"][:DIVERGING],
+            "low_traffic": [
+                one for one, age in watched if one.status == "low_traffic" and age <= IDLE
+            ][:DIVERGING],
             "in_memory": visit.sources.reading is None,
             "sparkline_size": (WIDTH, HEIGHT),
         },

@@ -7,6 +7,7 @@ accessibility rules, no request to another host, no horizontal scrolling, in bot
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,7 @@ from pathgauge.collector.sinks.prometheus.drift.recording import explained
 from support.api_client import sources
 from support.browsed import TOKEN, browsed, result_links, send
 from support.browser import chromium, needs_chromium
-from support.drifted import drifted
+from support.drifted import WALL, drifted
 from support.monitoring import ONLY_MAKE_E2E
 from support.running import Collector
 from support.serving import serving
@@ -122,8 +123,12 @@ def test_every_page_is_accessible_quiet_and_fits_the_window(
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_scores_that_became_worse_are_accessible_and_fit_the_window(
-    browser: Browser, theme: Literal["light", "dark"], width: int
+    browser: Browser,
+    theme: Literal["light", "dark"],
+    width: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(time, "time", lambda: WALL + 86_400)
     refund = SeriesKey("support", "refund-order", "tool_trajectory_avg_score")
     drifts = drifted(refund, refund._replace(scenario="track-parcel"), refund._replace(metric="f1"))
     fine = drifted(refund._replace(metric="latency"), bad=6)

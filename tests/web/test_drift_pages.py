@@ -31,6 +31,11 @@ PAGE = "/scenario?agent=support&scenario=refund"
 VERSIONS = {AgentVersion("support", "2.5.0"): WALL + 45 * 60}
 
 
+@pytest.fixture(autouse=True)
+def _soon_after_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: WALL + 86_400)
+
+
 def pages(drifts: Drifts, versions: Mapping[AgentVersion, float] = VERSIONS) -> TestClient:
     window = Window("support", "refund", "f1", 0.4, 0.0, 20, WALL, values=(1.0, 0.4))
     criterion = Criterion("f1", ToolTrajectoryAvgScore(), 0.9)
@@ -183,6 +188,8 @@ def test_an_alarm_without_new_scores_says_that_alerts_are_silent() -> None:
     now = time.time()
     assert silent in read(stream(now - 4 * 86_400))
     assert silent not in read(stream(now - 2 * 86_400))
+    assert "became worse" not in read(stream(now - 4 * 86_400), "/")
+    assert "became worse" in read(stream(now - 2 * 86_400), "/")
 
 
 def test_the_overview_lists_alarms_first_and_marks_their_scenarios() -> None:

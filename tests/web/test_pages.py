@@ -141,17 +141,28 @@ def test_the_overview_names_the_scopes_that_no_dialect_understands(pages: TestCl
     ) in text_of(read(pages, "/"))
 
 
-def test_the_overview_names_agents_that_call_other_tools_and_those_with_too_few_runs() -> None:
+def test_the_overview_names_agents_that_call_other_tools_and_those_with_too_few_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     drift = watched("support")
     drift.observe("", "rare", None, ["search"], TRAFFIC_WALL)
-    now = TRAFFIC_WALL + 270 * HOUR
-    page = text_of(read(site(sources(None, traffic=lambda: drift.snapshot(now))), "/"))
+    ended = TRAFFIC_WALL + 269 * HOUR
+
+    def overview(now: float) -> str:
+        monkeypatch.setattr(time, "time", lambda: now)
+        return text_of(read(site(sources(None, traffic=lambda: drift.snapshot(now))), "/"))
+
+    page = overview(ended + 71 * HOUR)
     assert "Agents that call other tools than before" in page
     assert "tool fetch new: 0 % → 100 % of invocations" in page
     assert (
         "Too few invocations without a reference to see changes: rare (199 more invocations"
         " needed)." in page
     )
+    silent = overview(ended + 73 * HOUR)
+    assert "tool fetch" not in silent
+    assert "rare (199" in silent
+    assert "rare" not in overview(TRAFFIC_WALL + 29 * 24 * HOUR)
 
 
 def test_the_overview_finds_series_by_name(pages: TestClient) -> None:
