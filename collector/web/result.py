@@ -28,6 +28,8 @@ NOT_STORED = (
     " tenant."
 )
 
+IN_MEMORY = "This collector runs with store: memory, so it keeps no results."
+
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
@@ -100,13 +102,17 @@ def of_trace(visit: Visit) -> Response:
     """
     found = reading.stored(visit.sources, visit.shown_tenant, visit.path["trace_id"])
     if not found:
-        raise ProblemError(404, NOT_STORED)
+        raise _not_stored(visit.sources)
     if len(found) == 1:
         [(one, _)] = found
         return answers.redirect(links.result(one.trace_id, one.span_id, one.tenant))
     return answers.redirect(
         links.results(trace_id=visit.path["trace_id"], tenant=visit.query.get("tenant"))
     )
+
+
+def _not_stored(sources: Sources) -> ProblemError:
+    return ProblemError(404, IN_MEMORY if sources.reading is None else NOT_STORED)
 
 
 def shown_result(visit: Visit) -> tuple[StoredResult, Evidence | None]:
@@ -122,7 +128,7 @@ def stored_result(
     # Addresses of the pages name the tenant, unless it has no name.
     found = [one for one in found if not one[0].tenant] or found
     if not found:
-        raise ProblemError(404, NOT_STORED)
+        raise _not_stored(sources)
     if len(found) > 1:
         raise ProblemError(409, "Several tenants have this trace: add one of them, as ?tenant=...")
     return found[0]

@@ -134,6 +134,14 @@ def test_the_overview_gives_the_health_of_the_telemetry_in_one_line(pages: TestC
     )
 
 
+@pytest.mark.parametrize("path", ["/results/aa", "/results/aa/bb", "/results/aa/bb/reference.yaml"])
+def test_the_link_of_an_exemplar_says_that_no_results_are_kept(path: str) -> None:
+    answer = site(sources(None)).get(path)
+    assert answer.status_code == 404
+    assert "store: memory" in text_of(answer.text)
+    assert "too old" not in answer.text
+
+
 def test_the_overview_names_the_scopes_that_no_dialect_understands(pages: TestClient) -> None:
     assert (
         "No dialect understands the spans of these scopes, which speak of agents, models or tools:"
