@@ -222,6 +222,21 @@ def test_turns_beyond_the_kept_ones_are_scored_without_reference() -> None:
     ]
 
 
+def test_an_unexpected_turn_of_another_agent_counts_for_that_of_the_conversation() -> None:
+    talk = Reference("talk", (ReferenceTurn(response="Hello."), ReferenceTurn(response="Bye.")))
+    said = [("agent", "Hello."), ("agent", "Bye."), ("survey", "Did you like it?")]
+    turns = [
+        replace(
+            invocation(scenario_id="talk", conversation_id="a", agent=agent, start_ns=number),
+            final_response=response,
+        )
+        for number, (agent, response) in enumerate(said)
+    ]
+    assert reasons(failure(turns, talk, {"response_match_score": 0.8})) == [
+        "response_match_score for agent Failed. Expected 0.8, but got 0.666667. [talk]"
+    ]
+
+
 def test_marks_are_explained_only_below_trajectories() -> None:
     assert "= matched" not in failure(BAD, REFUND, {"response_match_score": 0.8})
 

@@ -155,10 +155,10 @@ class Conversation:
         """The score of the conversation `key`, which has at least one turn."""
         turns = [self.turns[place[2], place[1]] for place in self._order]
         expected = len(self.reference.turns)
-        numbers = [turn.number for turn in turns if turn.number is not None]
-        missing = expected - len(set(numbers))
-        unexpected = len(turns) - len(numbers) + self.dropped_turns
-        last = turns[-1].invocation
+        matched = [turn for turn in turns if turn.number is not None]
+        missing = expected - len({turn.number for turn in matched})
+        unexpected = len(turns) - len(matched) + self.dropped_turns
+        last = (matched or turns)[-1].invocation
         return ConversationResult(
             tenant=key[0],
             conversation_id=key[1],
@@ -166,7 +166,7 @@ class Conversation:
             agent=last.agent,
             agent_version=last.agent_version,
             scores=tuple(_means(turns, missing + unexpected)),
-            matched=len(numbers),
+            matched=len(matched),
             missing=missing,
             unexpected=unexpected,
         )

@@ -113,6 +113,17 @@ def test_a_turn_beyond_the_reference_counts_as_unexpected_whatever_number_it_sta
     assert (result.matched, result.missing, result.unexpected) == (1, 3, 2)
 
 
+def test_a_conversation_belongs_to_the_agent_of_its_last_turn_that_the_reference_has() -> None:
+    expected = replace(turn("a", 1), agent="desk", agent_version="2")
+    unexpected = replace(turn("b", 2, stated=4), agent="survey", agent_version="1")
+    agents = []
+    for turns in ([expected, unexpected], [unexpected]):
+        [ended] = opened(*turns).drain()
+        result = ended.conversation.result(ended.key)
+        agents.append((result.agent, result.agent_version))
+    assert agents == [("desk", "2"), ("survey", "1")]
+
+
 @pytest.mark.parametrize(
     ("low", "high", "higher_is_better", "mean"),
     [
