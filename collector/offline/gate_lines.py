@@ -156,7 +156,7 @@ def _line_key(evaluation: Evaluation, result: Result) -> _LineKey:
 
 
 def _line(agent: str, scenario: str, aggregate: _Aggregate) -> Line:
-    scored = [run for run in aggregate.runs.values() if run.values]
+    scored = [run for run in aggregate.runs.values() if run.values or run.absent]
     by_run = [
         (mean, run)
         for run in scored

@@ -237,6 +237,18 @@ def test_an_unexpected_turn_of_another_agent_counts_for_that_of_the_conversation
     ]
 
 
+def test_a_missing_turn_counts_also_where_the_others_expect_nothing() -> None:
+    """The agent has stopped before the only turn in which calls are expected."""
+    greeting = ReferenceTurn(response="Hello.")
+    booking = ReferenceTurn(tool_calls=expected_calls("book"))
+    only = invocation(scenario_id="trip", conversation_id="a", final_response="Hello.")
+    criteria = {"tool_trajectory_f1": 0.8, "failure": 0.0}
+    assert reasons(failure([only], Reference("trip", (greeting, booking)), criteria)) == [
+        "tool_trajectory_f1 for agent Failed. Expected 0.8, but got 0. [trip]"
+    ]
+    pathgauge.assert_passes([only], Reference("trip", (greeting, greeting)), criteria)
+
+
 def test_marks_are_explained_only_below_trajectories() -> None:
     assert "= matched" not in failure(BAD, REFUND, {"response_match_score": 0.8})
 

@@ -23,7 +23,7 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.collector.core.evaluations.turn import Turn, TurnKey
 from pathgauge.scorers.authoring.ranges import worst
 from pathgauge.scorers.matching.measures import mean_of
-from pathgauge.scorers.types import Reference
+from pathgauge.scorers.types import Invocation, Reference, ReferenceTurn
 
 MAX_RENUMBERINGS = 10
 """How often other turns can cause an evaluation of a turn before the conversation ends."""
@@ -37,6 +37,9 @@ _PASS_S = 1.0
 """The shortest time between two comparisons of all numbers of a conversation."""
 _KEPT_PER_TURN = 4
 """Turns that are kept for each turn of the reference."""
+
+_NOTHING = Invocation("", "", "", user_input="", final_response="")
+"""What an agent did in a turn that is missing."""
 
 ConversationKey: TypeAlias = "tuple[str, str, str]"
 """Tenant, conversation id, scenario id."""
@@ -165,11 +168,26 @@ class Conversation:
             reference=self.reference,
             agent=last.agent,
             agent_version=last.agent_version,
-            scores=tuple(_means(turns, missing + unexpected)),
+            scores=(
+                *_means(turns, missing + unexpected),
+                *self._of_missing_turns(matched, missing + unexpected),
+            ),
             matched=len(matched),
             missing=missing,
             unexpected=unexpected,
         )
+
+    def _of_missing_turns(
+        self, matched: Sequence[Turn], absent: int
+    ) -> Iterator[ConversationScore]:
+        """The scores of criteria for which only missing turns expect anything."""
+        present = {turn.number for turn in matched}
+        missing = [one for at, one in enumerate(self.reference.turns) if at not in present]
+        scored = {score.criterion.name for turn in matched for score in turn.scores}
+        unscored = {one.name: one for turn in matched for one in turn.unscored}
+        for name, criterion in unscored.items():
+            if name not in scored and any(_expects(criterion, one) for one in missing):
+                yield ConversationScore(criterion, mean_with_absent(criterion, (), absent))
 
     def _compared(self, now: float) -> list[tuple[Turn, int]]:
         found = []
@@ -222,6 +240,16 @@ def _back_off(turn: Turn, now: float) -> None:
     turn.renumberings += 1
     if turn.renumberings >= MAX_RENUMBERINGS:
         turn.renumber_at = math.inf
+
+
+def _expects(criterion: Criterion, turn: ReferenceTurn) -> bool:
+    """Whether an agent that did nothing in a turn would have a score."""
+    try:
+        return criterion.scorer.score(_NOTHING, turn).value is not None
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # third-party code, whose failures are reported where it scores a turn
+        return False
 
 
 def _means(turns: Iterable[Turn], absent: int) -> Iterator[ConversationScore]:

@@ -47,6 +47,8 @@ class Turn:
     renumber_at: float = -math.inf
     """When other turns may cause its next evaluation."""
     scores: tuple[TurnScore, ...] = ()
+    unscored: tuple[Criterion, ...] = ()
+    """The criteria for which its turn of the reference expects nothing."""
     held_until: float = -math.inf
     """Until when its first evaluation waits; `-math.inf` if it does not."""
 
@@ -68,6 +70,11 @@ class Turn:
         """Replace the scores by those of a newer evaluation."""
         self.revision = evaluation.revision
         self.scores = tuple(scores_of(evaluation))
+        self.unscored = tuple(
+            result.criterion
+            for result in evaluation.results
+            if result.criterion.scorer.needs_reference and result.score.reason == "no_reference"
+        )
 
     def judged(self) -> dict[str, JudgedScore]:
         """What judges said of its newest evaluation, by criterion."""
