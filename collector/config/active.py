@@ -25,6 +25,7 @@ from pathgauge.collector.config.criteria.judges import with_judge_labels
 from pathgauge.collector.config.criteria.overrides import Overrides, overrides_of
 from pathgauge.collector.config.doubts import doubts, empty_file
 from pathgauge.collector.config.drifting import Drift
+from pathgauge.collector.config.judging import JudgeBudget
 from pathgauge.collector.config.pricing import as_option
 from pathgauge.collector.config.reference_files import Fingerprint, PatternProblem
 from pathgauge.collector.config.shadowing import (
@@ -111,8 +112,16 @@ def resolve(
     with problems:
         overrides = overrides_of(config, entries, common)
     settings = config.judge.settings(config.folder) if config.judge is not None else None
-    if settings is not None:
-        problems.add(_unknown_providers(config, settings, chain(common, *overrides.values())))
+    if settings is not None and config.judge is not None:
+        used = [*chain(common, *overrides.values())]
+        problems.add(_unknown_providers(config, settings, used))
+        problems.add(
+            config.problem(
+                ("judge", "budget"),
+                f"found a budget in US dollars and no price of {model}, expected one under prices",
+            )
+            for model in unpriced(used, config.judge.budget, settings)
+        )
     problems.add(_never_scored(config, common, overrides))
     problems.report()
     if settings is not None:
@@ -179,6 +188,8 @@ def _resolve_in_shadow(
     if len(changes) == 1:
         text = "found neither criteria nor references, expected those to compare"
         raise ConfigError([config.problem(("shadow",), text)])
+    if config.judge is not None:  # they spend from a budget of their own
+        changes["judge"] = config.judge.model_copy(update={"budget": JudgeBudget()})
     try:
         return resolve(config.with_changes(changes), known=known)
     except ConfigError as error:
@@ -191,7 +202,8 @@ def _check_prices(config: Config, section: ShadowSection, shadow: Shadow) -> Non
     """Raise `ConfigError` if a budget in US dollars cannot be kept."""
     if config.judge is None:
         return
-    for model in unpriced(shadow, section.budget, config.judge.settings(config.folder)):
+    settings = config.judge.settings(config.folder)
+    for model in unpriced(shadow.evaluator.every, section.budget, settings):
         text = (
             f"found a budget in US dollars and no price of {model}, expected one under judge.prices"
         )

@@ -83,11 +83,13 @@ def judges_in(shadow: ShadowScoring | None) -> list[str]:
     return sorted({one.name for one in shadow.evaluator.every if asks_model(one.scorer)})
 
 
-def unpriced(shadow: ShadowScoring, budget: JudgeBudget | None, settings: Settings) -> list[str]:
+def unpriced(
+    criteria: Iterable[Criterion], budget: JudgeBudget | None, settings: Settings
+) -> list[str]:
     """The models whose price a budget in US dollars needs, and that have none."""
     if budget is None or (budget.usd_per_hour is None and budget.usd_per_day is None):
         return []
-    asked = [one.scorer for one in shadow.evaluator.every]
+    asked = [one.scorer for one in criteria]
     models = {settings.resolve(one.model) for one in asked if asks_model(one)}
     return sorted(model.label for model in models if settings.price(model) is None)
 

@@ -65,6 +65,34 @@ criteria:
     )
 
 
+@pytest.mark.parametrize("in_shadow", [False, True])
+def test_a_budget_in_dollars_needs_the_price_of_every_model_that_it_pays(
+    *, in_shadow: bool
+) -> None:
+    own = "safety_v1: {threshold: 1, model: 'local:large'}"
+    shadow = f"shadow: {{criteria: {{{own}}}, budget: {{calls_per_day: 5}}}}"
+    write(
+        pathgauge=f"""
+judge:
+  model: "local:m"
+  providers: {{local: {{base_url: "http://127.0.0.1:1/v1", allow_private: true}}}}
+  prices: {{"local:m": {{input: 1, output: 2}}}}
+  budget: {{usd_per_day: 5}}
+{shadow if in_shadow else f"criteria: {{{own}}}"}
+"""
+    )
+    if in_shadow:  # another budget pays it, in calls
+        assert resolve().shadow is not None
+        return
+    with pytest.raises(ConfigError) as caught:
+        resolve()
+    assert (
+        str(caught.value)
+        == "pathgauge.yaml:6:11: judge.budget: found a budget in US dollars and no price of"
+        " local:large, expected one under prices"
+    )
+
+
 def test_the_criteria_of_a_scenario_override_the_common_ones() -> None:
     write(
         pathgauge="""
