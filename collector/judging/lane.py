@@ -10,6 +10,7 @@ from itertools import chain
 from pathgauge.collector.config.plugins.scorer_failures import ScorerFailures
 from pathgauge.collector.core.evaluations.evaluator import Evaluator
 from pathgauge.collector.core.references import ReferenceSet
+from pathgauge.collector.judging.failed_questions import LoggedQuestions
 from pathgauge.collector.judging.queue import Capacity, JudgeQueue, OnJudged
 from pathgauge.collector.judging.spend import Spending
 from pathgauge.collector.sinks.prometheus.judge_metrics import ACTIVE, JudgeSeries, Whose
@@ -37,7 +38,7 @@ class Lane:
         self.series = JudgeSeries(models, self._budgets, self._circuits, whose)
         self._client = ModelClient(settings, self.series)
         self.queue = JudgeQueue(
-            self._client,
+            LoggedQuestions(self._client, settings),
             on_judged,
             capacity,
             evaluator,

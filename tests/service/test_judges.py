@@ -163,6 +163,13 @@ def test_a_judge_that_fails_touches_nothing_else(tmp_path: Path) -> None:
             judged(collector, "fail"),
         ) == (1, 1, 0)
         assert collector.get("/readyz")[0] == 200
+        [failure] = collector.events("a judge has no answer")
+        told = {name: failure[name] for name in ("model", "reason", "error")}
+        assert told == {
+            "model": "local:judge",
+            "reason": "judge_unavailable",
+            "error": "the server failed: HTTP 500: it failed",
+        }
 
 
 def test_without_a_judge_the_service_says_so_and_scores_the_rest(tmp_path: Path) -> None:
