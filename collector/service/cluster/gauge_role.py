@@ -70,7 +70,9 @@ class GaugeRole:
         """Set while this process is the gauge."""
         self.takeovers = 0
         self.reason: str | None = None
-        """Why the database cannot be used."""
+        """Why nothing can be published."""
+        self._is_cut_off = False
+        """Whether the log says that the database cannot be used."""
         self.unread = Unread()
         """The publications that no gauge has read, also while this process is a standby."""
         self._unread_at = -math.inf
@@ -143,7 +145,7 @@ class GaugeRole:
                 self._be_gauge()
             else:
                 self._count_unread()
-            self.reason = None
+            self._has_worked()
         except _RefusedError as error:
             # Another version may become the gauge. This one would go round in circles.
             self.reason = str(error)
@@ -151,14 +153,19 @@ class GaugeRole:
             self._database.close()
             return REFUSED_S
         except StoreError as error:
-            if self.reason is None:
+            if not self._is_cut_off:
                 _log.error("the gauge cannot use PostgreSQL; trying again", reason=str(error))
-            self.reason = str(error)
+            self._is_cut_off, self.reason = True, str(error)
         except Exception:  # if the thread ended, nothing would be published any more
             _log.exception("the gauge failed and starts anew")
         finally:
             self._end()
         return STANDBY_S
+
+    def _has_worked(self) -> None:
+        if self._is_cut_off:
+            _log.info("PostgreSQL can be used again")
+        self._is_cut_off, self.reason = False, None
 
     def _be_gauge(self) -> None:
         """Publish until the process stops. Raises `LockLostError`."""
@@ -188,7 +195,7 @@ class GaugeRole:
             found = self._publish(gauge, publications)
             if publications.refused is not None:
                 raise _RefusedError(publications.refused)
-            self.reason = None
+            self._has_worked()
             if is_closing and not found and not gauge.needs_commit:
                 return
         raise LockLostError("postgres: another process may be the gauge")

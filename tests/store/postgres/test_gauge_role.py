@@ -34,6 +34,7 @@ from pathgauge.collector.store.postgres.purge import purge
 from pathgauge.collector.store.postgres.sharing import SharedCleaning
 from pathgauge.scorers.types import Invocation
 from support.evaluated import evaluation
+from support.postgres import Server
 from support.running import PATIENCE_S, until
 from support.shared_database import cut_connections, gauge, rows, scorer, step
 
@@ -180,6 +181,20 @@ def test_what_only_another_version_can_read_is_kept_and_counted_by_nobody(
         rows(address, "DELETE FROM publications WHERE body = %s", later)
         assert until(lambda: role.gauge is not None and not role.unready())
         assert until(lambda: counted(role) == 1 + 2 + 4)
+
+
+def test_an_outage_is_reported_once_with_its_end_by_gauge_and_standby(
+    postgres: Server, address: str
+) -> None:
+    with capture_logs() as lines, process(address) as one, process(address) as other:
+        assert until(lambda: one.gauge is not None or other.gauge is not None)
+        postgres.kill()
+        assert until(lambda: one.unready() and other.unready())
+        postgres.start()
+        assert until(lambda: not one.unready() and not other.unready())
+    told = [line["event"] for line in lines if "PostgreSQL" in line["event"]]
+    lost, found = "the gauge cannot use PostgreSQL; trying again", "PostgreSQL can be used again"
+    assert sorted(told) == [found, found, lost, lost]
 
 
 def test_what_was_learned_about_tool_calls_is_kept_by_the_next_gauge(address: str) -> None:
