@@ -41,6 +41,10 @@ _ENCODINGS: dict[str, Encoding] = {"application/x-protobuf": "protobuf", "applic
 _NOT_RECEIVED = frozenset({"/v1/metrics", "/v1development/profiles"})
 """Paths of other signals. Many agents send them to the same endpoint, and no score needs them."""
 _MAX_SHOWN_PATH = 100
+_LOGGED_SEGMENTS = frozenset(
+    {"api", "logs", "metrics", "opentelemetry", "otel", "otlp", "public", "traces", "v1"}
+)
+"""Parts of paths that exporters and their documentation use. Others may be keys."""
 _COMPRESSIONS: dict[str, Compression] = {
     "": "none",
     "identity": "none",
@@ -198,13 +202,19 @@ class _UnknownPaths:
         """The answer names the paths that there are."""
         path = request.url.path
         if request.method == "POST" and path not in _NOT_RECEIVED:  # probes use GET
-            self._refused.note(_sender(request), "not_found", path=path)
+            self._refused.note(_sender(request), "not_found", path=_logged(path))
         expected = " or ".join(f"/v1/{signal}" for signal in _SIGNALS)
         return _refusal(
             f"found no path {cut(path, _MAX_SHOWN_PATH)}, expected POST to {expected}",
             _ENCODINGS.get(_media_type(request)),
             404,
         )
+
+
+def _logged(path: str) -> str:
+    """The path with `*` in place of what may be secret."""
+    segments = cut(path, _MAX_SHOWN_PATH).split("/")
+    return "/".join(one if not one or one in _LOGGED_SEGMENTS else "*" for one in segments)
 
 
 def _encode(message: Message, encoding: Encoding) -> bytes:

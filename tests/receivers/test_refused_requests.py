@@ -103,7 +103,12 @@ async def test_who_posts_to_a_path_that_does_not_exist_is_logged_but_no_probe_an
     await receiver.start()
     protobuf = "content-type: application/x-protobuf"
     with capture_logs() as logs:
-        for request in ("POST /%1b[2J?key=1", "POST /v1/trace", "GET /", "POST /v1/metrics"):
+        for request in (
+            "POST /api/%1b[2J/v1/traces?key=1",
+            "POST /v1/trace?key=1",
+            "GET /",
+            "POST /v1/metrics",
+        ):
             await post(receiver.port, protobuf, SECRET, request)
         await receiver.stop(0)
     assert logs == [
@@ -111,7 +116,7 @@ async def test_who_posts_to_a_path_that_does_not_exist_is_logged_but_no_probe_an
             "log_level": "warning",
             "event": REFUSED,
             "code": "not_found",
-            "path": "/?[2J",
+            "path": "/api/*/v1/traces",
             "requests": 1,
             "transport": "http",
             "peer": "127.0.0.1",
