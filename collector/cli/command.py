@@ -1,6 +1,10 @@
-"""Commands that say what to do with an argument that they do not take.
+"""What all commands have in common.
 
-The usual one is a configuration without `--config`, as in `pathgauge serve pathgauge.yaml`.
+They say what to do with an argument that they do not take. The usual one is a configuration without
+`--config`, as in `pathgauge serve pathgauge.yaml`.
+
+They end with status 2 when their output cannot be written. An exception that nobody catches would
+end them with status 1, which means that a gate did not pass.
 """
 
 from __future__ import annotations
@@ -8,6 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from typer.core import TyperCommand
+
+from pathgauge.collector.cli.errors import operator_errors
 
 _CONFIGURATIONS = (".yaml", ".yml", ".json")
 
@@ -25,6 +31,11 @@ class Command(TyperCommand):
         if rest and not ctx.resilient_parsing:
             ctx.fail(f"found the argument {rest[0]!r}, expected none{self._hint(rest[0])}")
         return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with operator_errors():
+            return super().invoke(ctx)
 
     def _hint(self, argument: str) -> str:
         has_config = any(parameter.name == "config" for parameter in self.params)

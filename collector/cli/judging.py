@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pathgauge.collector.cli.command import Command
 from pathgauge.collector.cli.console import print_messages
 from pathgauge.collector.cli.errors import operator_errors
 from pathgauge.collector.cli.options import AsJson, ConfigFile
@@ -22,7 +23,7 @@ judge = typer.Typer(
 )
 
 
-@judge.command()
+@judge.command(cls=Command)
 def check(
     examples: Annotated[
         Path | None,

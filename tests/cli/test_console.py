@@ -1,9 +1,11 @@
-"""Files that commands write."""
+"""Where commands write: files, and standard output on a full disk."""
 
 from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from typer.testing import Result
 
 from pathgauge.collector.cli.console import write_result
+from support.turns import otlp, script, turn
 
 
 def test_a_file_is_replaced_as_a_whole_with_its_mode_and_behind_its_link(tmp_path: Path) -> None:
@@ -113,3 +116,34 @@ def test_a_folder_that_is_read_only_is_noticed_before_the_work(
     (folder / "folder").mkdir(mode=0o500)
     result = run("rules", "--output", "folder/out")
     assert result.stderr == "pathgauge: folder/out: Permission denied\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("validate",),
+        ("scorers",),
+        ("score", "traces.bin", "--references", "refund.yaml"),
+        ("score", "traces.bin", "--references", "refund.yaml", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_output_on_a_full_disk_is_no_verdict(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """The gate passes. Status 1 would say that it does not."""
+    run = turn(script("refund", "lookup", answer="Done."))
+    (tmp_path / "traces.bin").write_bytes(otlp(run))
+    (tmp_path / "refund.yaml").write_text(
+        "{scenario: refund, expected_tools: [lookup], expected_response: Done.}"
+    )
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [Path(sys.executable).with_name("pathgauge"), *command],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    last = done.stderr.splitlines()[-1]
+    assert (done.returncode, last) == (2, "pathgauge: No space left on device")
+    assert "Traceback" not in done.stderr
