@@ -83,11 +83,19 @@ class _Recorder:
             raise ConfigError(problems)
         references: dict[str, Reference] = {}
         for conversation in conversations:
-            reference = self._reference(conversation)
-            scenario = reference.scenario_id
-            first = references.setdefault(scenario, reference)
-            if first is not reference and _trajectories(first) != _trajectories(reference):
+            scenario = conversation.scenario
+            first = references.get(scenario)
+            if first is None:
+                reference, notes = _reference(conversation, self.options)
+                references[scenario] = reference
+                self._note(conversation, *notes)
+                continue
+            # Its trajectory may become an alternative, its responses are never recorded.
+            reference, notes = _reference(conversation, replace(self.options, response=False))
+            if _trajectories(first) != _trajectories(reference):
                 references[scenario] = self._merged(first, reference, conversation)
+            if references[scenario] != first:
+                self._note(conversation, *notes)
         return Recording(tuple(references.values()), tuple(dict.fromkeys(self.notes)))
 
     def _conversations(self, paths: Sequence[Replayed]) -> Iterator[_Conversation]:
@@ -136,23 +144,6 @@ class _Recorder:
                 " turn from 0 once"
             )
 
-    def _reference(self, conversation: _Conversation) -> Reference:
-        turns = [turn for _, turn in _numbered(conversation.turns)]
-        incomplete = sorted({flag for turn in turns for flag in turn.flags & _INCOMPLETE_CONTENT})
-        if incomplete:
-            self._note(
-                conversation,
-                f"content was {' and '.join(incomplete)} before it arrived: review what was"
-                " recorded",
-            )
-        recorded = []
-        for turn in turns:
-            expected, notes = recorded_turn(turn, self.options)
-            recorded.append(expected)
-            for note in notes:
-                self._note(conversation, note)
-        return Reference(conversation.scenario, tuple(recorded))
-
     def _merged(self, first: Reference, other: Reference, conversation: _Conversation) -> Reference:
         """The first reference. The trajectories of the other become alternatives where that is
         wanted and possible.
@@ -177,8 +168,25 @@ class _Recorder:
         turns = tuple(_with_alternative(turn, own.tool_calls or ()) for turn, own in pairs)
         return replace(first, turns=turns)
 
-    def _note(self, conversation: _Conversation, text: str) -> None:
-        self.notes.append(conversation.note(text))
+    def _note(self, conversation: _Conversation, *texts: str) -> None:
+        self.notes.extend(map(conversation.note, texts))
+
+
+def _reference(conversation: _Conversation, options: RecordOptions) -> tuple[Reference, list[str]]:
+    """A reference that expects what the conversation did, and notes on what to review."""
+    turns = [turn for _, turn in _numbered(conversation.turns)]
+    notes = []
+    incomplete = sorted({flag for turn in turns for flag in turn.flags & _INCOMPLETE_CONTENT})
+    if incomplete:
+        notes.append(
+            f"content was {' and '.join(incomplete)} before it arrived: review what was recorded"
+        )
+    recorded = []
+    for turn in turns:
+        expected, of_turn = recorded_turn(turn, options)
+        recorded.append(expected)
+        notes.extend(of_turn)
+    return Reference(conversation.scenario, tuple(recorded)), notes
 
 
 def _scenario_of(invocation: Invocation) -> str | None:

@@ -314,6 +314,30 @@ def test_a_conversation_with_other_turns_is_no_alternative() -> None:
     )
 
 
+@pytest.mark.parametrize("alternatives", [False, True])
+def test_there_are_no_notes_about_what_is_not_recorded(alternatives: bool) -> None:
+    first = invocation(A, scenario_id="s", final_response="Done.")
+    same = invocation(A, scenario_id="s", final_response=None, flags=frozenset({"truncated"}))
+    recording = recorded(first, same, alternatives=alternatives)
+    assert recording == recorded(first)
+    assert recording.notes == ()
+
+
+def test_an_alternative_has_notes_about_its_calls_only() -> None:
+    first = invocation(A, scenario_id="s", final_response="Done.")
+    other = invocation(
+        replace(B, arguments=None),
+        scenario_id="s",
+        final_response=None,
+        flags=frozenset({"truncated"}),
+    )
+    assert recorded(first, other, alternatives=True).notes == (
+        "t.json: scenario s: content was truncated before it arrived: review what was recorded",
+        "t.json: scenario s: any arguments are accepted for b: they were not captured, or are not"
+        " plain JSON",
+    )
+
+
 def test_recorded_references_can_be_loaded() -> None:
     odd = tool_call(
         "t",
