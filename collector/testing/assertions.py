@@ -66,9 +66,9 @@ def assert_passes(
     `run`: a trace file or a folder of them, or invocations.
     `references`: files, patterns or `Reference`s. With a single `Reference`, invocations without a
     scenario id are those of its scenario.
-    `criteria`: as in a configuration; or the path of a configuration, or of an ADK
-    `test_config.json`. Default: those of ADK, `tool_trajectory_avg_score` 1.0 and
-    `response_match_score` 0.8.
+    `criteria`: as in a configuration; or the path of a configuration, whose references are used if
+    none are given, or of an ADK `test_config.json`. Default: those of ADK,
+    `tool_trajectory_avg_score` 1.0 and `response_match_score` 0.8.
     `min_coverage`: the share of the invocations that each criterion must score.
 
     Raises `ValueError` for files, references and criteria with mistakes, and `OSError`.
@@ -88,6 +88,8 @@ def why_not(
     """Why the gate does not pass; `None` if it does."""
     objects, patterns = _split(references)
     settings = _settings(criteria, patterns)
+    if objects and not patterns:
+        settings = settings.with_changes({"references": []})  # as patterns do
     active = resolve(settings, objects)
     read = _read(run, active, settings)
     invocations = read.invocations

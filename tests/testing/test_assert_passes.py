@@ -135,6 +135,19 @@ def test_references_of_a_configuration_are_used_without_others(tmp_path: Path) -
     pathgauge.assert_passes(traces, (), config)
 
 
+def test_given_references_take_the_place_of_those_of_a_configuration(tmp_path: Path) -> None:
+    traces, references = files(tmp_path, turn(script("refund", "lookup")))
+    config = tmp_path / "pathgauge.yaml"
+    config.write_text("{references: [refund.yaml], criteria: {tool_trajectory_avg_score: 1.0}}")
+    [read] = pathgauge.read_references(references)
+    other = replace(read, turns=(ReferenceTurn(tool_calls=expected_calls("pay")),))
+    for given in (references, read, [read]):
+        pathgauge.assert_passes(traces, given, config)
+    assert reasons(failure(traces, other, config)) == [
+        "tool_trajectory_avg_score for my_agent Failed. Expected 1, but got 0. [refund]"
+    ]
+
+
 def test_scores_of_runs_are_averaged_as_the_gate_does() -> None:
     pathgauge.assert_passes([GOOD, BAD], REFUND, {"tool_trajectory_avg_score": 0.5})
     text = failure([GOOD, BAD], REFUND, {"tool_trajectory_avg_score": 0.6})
