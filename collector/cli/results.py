@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from string import hexdigits
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,6 +106,7 @@ def list_results(
         return
     from rich.console import Console
 
+    from pathgauge.collector.api.queries import ResultQuery
     from pathgauge.collector.cli import result_lists
     from pathgauge.collector.cli.result_sources.source import source_of
 
@@ -112,6 +114,10 @@ def list_results(
         raise typer.BadParameter("give at most one of --clusters, --unmatched and --follow")
     if every and verdict is not None:
         raise typer.BadParameter("give at most one of --all and --verdict")
+    if unmatched:
+        _refuse_filters(context, "--unmatched", {*ResultQuery.model_fields, "every"} - {"limit"})
+    if clusters:
+        _refuse_filters(context, "--clusters", {"every"})
     names = {
         "agent": agent,
         "scenario": scenario,
@@ -137,11 +143,23 @@ def list_results(
 
 def _refuse_options(context: typer.Context) -> None:
     """Options before the name of a command would have no effect."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            command = context.invoked_subcommand
-            raise typer.BadParameter(f"give options behind `{command}`, not in front of it")
+    if any(_is_given(context, name) for name in context.params):
+        command = context.invoked_subcommand
+        raise typer.BadParameter(f"give options behind `{command}`, not in front of it")
+
+
+def _refuse_filters(context: typer.Context, listed: str, filters: Container[str]) -> None:
+    """These filters would have no effect on what is listed."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in filters and _is_given(context, name):
+            raise typer.BadParameter(f"{listed} cannot be combined with {parameter.opts[0]}")
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether the option was written; it may have a default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _form(as_json: bool, as_csv: bool) -> Form:
