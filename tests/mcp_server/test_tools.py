@@ -300,6 +300,7 @@ async def test_answers_are_short_though_arguments_of_calls_have_megabytes(
         ("compare_versions", {}),
         ("reference", {"scenario": MEGABYTE}),
         ("explain_drift", {"agent": MEGABYTE}),
+        ("failures", {MEGABYTE: "agent"}),
     ],
 )
 async def test_invalid_arguments_are_short_errors(
@@ -308,6 +309,28 @@ async def test_invalid_arguments_are_short_errors(
     result = await ask(collector, tool, **arguments)
     text = traffic.text_of(result)
     assert (result.is_error, len(text) < 1_000) == (True, True), text
+
+
+async def test_a_misspelt_filter_is_refused_as_without_it_everything_would_be_found(
+    collector: Collector,
+) -> None:
+    result = await ask(collector, "explain_drift", scenario_id="refund", agents="refund_agent")
+    assert (result.is_error, traffic.text_of(result)) == (
+        True,
+        "Error executing tool explain_drift: found the argument 'scenario_id', expected one of"
+        " agent, scenario, metric, tenant, only_alarms; did you mean 'scenario'?",
+    )
+
+
+async def test_a_tool_without_arguments_ignores_what_a_client_adds(collector: Collector) -> None:
+    assert not (await ask(collector, "summary", random_string="dummy")).is_error
+
+
+async def test_schemas_say_that_other_arguments_are_refused(collector: Collector) -> None:
+    async with Client(server(McpCollector(traffic.url(collector)), lambda _: None)) as client:
+        tools = (await client.list_tools()).tools
+    closed = {tool.name for tool in tools if tool.input_schema.get("additionalProperties") is False}
+    assert closed == {tool.name for tool in tools} - {"summary"}
 
 
 async def test_a_collector_that_does_not_run_is_an_error_of_the_tool() -> None:

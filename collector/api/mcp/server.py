@@ -17,6 +17,7 @@ from pathgauge.collector.api.drift_models import DriftReport
 from pathgauge.collector.api.mcp import answers, building
 from pathgauge.collector.api.mcp.collector import Collector, CollectorError, OptionError
 from pathgauge.collector.api.mcp.drift_answer import drift
+from pathgauge.collector.api.mcp.known_arguments import KnownArguments
 from pathgauge.collector.api.mcp.shaping import fitted
 from pathgauge.collector.api.wanted_values import WantedCategory
 
@@ -227,7 +228,7 @@ class Tools:
 
 def server(collector: Collector, token: Token) -> MCPServer[Any]:
     """A server with all tools. `token` finds the token of a caller."""
-    found: MCPServer[Any] = MCPServer(
+    found = KnownArguments(
         "pathgauge",
         title="pathgauge",
         instructions=INSTRUCTIONS,
