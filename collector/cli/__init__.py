@@ -16,6 +16,7 @@ import typer
 
 from pathgauge.collector.cli.backfill import backfill
 from pathgauge.collector.cli.command import Command
+from pathgauge.collector.cli.console import escape_what_cannot_be_shown
 from pathgauge.collector.cli.curating import curate, lint
 from pathgauge.collector.cli.explain import explain
 from pathgauge.collector.cli.judging import judge
@@ -62,6 +63,7 @@ def _program(
     # gRPC logs in a format of its own, and senders can cause some of its lines at will. It reads
     # this variable when it is imported, which some command does.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    escape_what_cannot_be_shown()
 
 
 for _command in (

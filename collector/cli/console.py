@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,12 +23,20 @@ def print_messages(lines: Iterable[str]) -> None:
         typer.echo(f"pathgauge: {line}", err=True)
 
 
+def escape_what_cannot_be_shown() -> None:
+    """Have standard output show a character that its encoding lacks as `\\u5b8c`, as standard error
+    does. An exception would end a command that has done its work.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # tests replace it
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def write_result(text: str, output: Path | None) -> None:
-    """Write `text` to the file, or to standard output when `output` is None. A file is never half
-    written: a running collector reads references as soon as they change.
+    """Write `text` to the file, or to standard output when `output` is None, as UTF-8. A file is
+    never half written: a running collector reads references as soon as they change.
     """
     if output is None:
-        typer.echo(text, nl=False)
+        typer.echo(text.encode(), nl=False)
     elif output.exists() and not output.is_file():  # a pipe or a device
         output.write_text(text, encoding="utf-8")
     else:

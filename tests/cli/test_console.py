@@ -1,4 +1,4 @@
-"""Where commands write: files, and standard output on a full disk."""
+"""Where commands write: files, and standard output on a full disk or of few characters."""
 
 from __future__ import annotations
 
@@ -116,6 +116,27 @@ def test_a_folder_that_is_read_only_is_noticed_before_the_work(
     (folder / "folder").mkdir(mode=0o500)
     result = run("rules", "--output", "folder/out")
     assert result.stderr == "pathgauge: folder/out: Permission denied\n"
+
+
+def test_a_terminal_that_cannot_show_a_character_shows_its_code(tmp_path: Path) -> None:
+    """The gate passes. An exception would end it with status 1."""
+    run = turn(script("refund", "lookup", answer="Done, Zoë. 完成"))
+    (tmp_path / "traces.bin").write_bytes(otlp(run))
+    (tmp_path / "refund.yaml").write_text("{scenario: refund, expected_tools: [lookup]}")
+
+    def output(*command: str) -> bytes:
+        return subprocess.run(
+            [Path(sys.executable).with_name("pathgauge"), *command],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+
+    table = output("score", "traces.bin", "--references", "refund.yaml", "--details")
+    assert "actual answer: Done, Zoë. \\u5b8c\\u6210" in table.decode("latin-1")
+    written = output("record", "traces.bin")  # as in a file, which is always UTF-8
+    assert "expected_response: Done, Zoë. 完成" in written.decode()
 
 
 @pytest.mark.parametrize(
