@@ -91,6 +91,8 @@ class Series:
         if not measure.comparable(self.measure):
             return False
         if measure.target != self.measure.target:
+            if self.watch.episode is not None and self._tallies is not None:
+                self._tallies.end()
             self.watch = Watch()
         self.measure = measure
         return True

@@ -55,9 +55,11 @@ class VersionMisses:
             self._before = None if self._newest is None else self._newest.sums()
         self._newest = None
 
-    def forget_before(self) -> None:
-        """Another version is compared with, of which nothing is known."""
+    def compare_anew(self, *, is_alarm: bool) -> None:
+        """Another version is compared with, of which nothing is known. That ends an alarm."""
         self._before = None
+        if is_alarm and self._newest is not None:
+            self._newest.end()
 
     def changes(self) -> list[Row]:
         """Which misses cost more since the open episode began, the most costly first."""

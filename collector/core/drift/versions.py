@@ -109,8 +109,8 @@ class Versions:
         if version not in self._seen:
             self._start(version, now, policy, pinned)
         if version == pinned and version not in (self._previous, self.newest):
+            self.misses.compare_anew(is_alarm=self.watch.episode is not None)
             self._compare_with(version, Baseline(), now, policy)
-            self.misses.forget_before()
         if version == self._previous:
             self._observe_previous(score, now, policy, misses)
         elif version == self.newest:

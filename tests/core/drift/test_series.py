@@ -88,6 +88,18 @@ def test_scores_without_any_miss_count_as_the_time_before() -> None:
     assert row.rate_before < 0.01
 
 
+def test_an_alarm_that_another_threshold_has_ended_leaves_no_misses_to_the_next_one() -> None:
+    course = Course(Measure(threshold=0.9))
+    assert course.run(2, 10, passing(0.7)) == 1
+    assert course.series.measured_by(Measure(threshold=0.6))
+    assert course.series.what_changed() == []
+    assert course.run(20, 10, passing(0.7)) == 0
+    assert course.run(1, 10, passing(0.2)) == 1
+    (row,) = course.series.what_changed()
+    assert row.rate == pytest.approx(0.8, abs=0.15)
+    assert row.rate_before == pytest.approx(0.3, abs=0.05)
+
+
 def test_an_incident_does_not_become_the_baseline() -> None:
     course = Course(Measure())
     course.run(10, 10, passing(0.95))

@@ -10,8 +10,10 @@ from hypothesis import given, strategies as st
 
 from pathgauge.collector.core.drift.policy import HOUR_S, DriftPolicy
 from pathgauge.collector.core.drift.versions import MAX_VERSIONS, Versions
+from pathgauge.collector.core.evidence.miss import Miss
 
 POLICY = DriftPolicy()
+SEARCH = Miss("missing", "search")
 
 
 class Rollout:
@@ -27,7 +29,10 @@ class Rollout:
             self.now += HOUR_S / per_hour
             for version, mean in means.items():
                 score = float(self.random.random() < mean)
-                self.versions.observe(version, score, self.now, POLICY, pinned=self.pinned)
+                misses = () if score else (SEARCH,)
+                self.versions.observe(
+                    version, score, self.now, POLICY, misses=misses, pinned=self.pinned
+                )
 
     def canary(self, hours: int, **means: float) -> None:
         """Of forty scores an hour, v2 gets ten."""
@@ -71,6 +76,24 @@ def test_a_pinned_version_stays_the_one_that_others_are_compared_with() -> None:
     rollout.run(60, 30, v3=0.93)
     assert rollout.compared() == ("v3", "v1")
     assert rollout.versions.mean_before == pytest.approx(0.95, abs=0.015)
+
+
+def test_an_alarm_against_a_version_that_was_pinned_meanwhile_has_its_own_misses() -> None:
+    rollout = Rollout()
+    for version in ("v1", "v2"):
+        rollout.run(60, 30, **{version: 0.9})
+    rollout.run(30, 10, v2=0.9, v3=0.5)
+    assert rollout.alarms() == 1
+    rollout.pinned = "v1"
+    rollout.run(60, 30, v1=0.9)
+    assert rollout.compared() == ("v3", "v1")
+    while not rollout.alarms():
+        rollout.run(0.1, 10, v3=0.5)
+    change = rollout.versions.watch.change()
+    assert change is not None
+    (row,) = rollout.versions.misses.changes()
+    assert row.rate == pytest.approx(1 - change.mean)
+    assert row.rate_before == pytest.approx(0.1, abs=0.05)
 
 
 def test_a_version_that_is_pinned_later_is_compared_with_as_soon_as_it_has_scores_again() -> None:
