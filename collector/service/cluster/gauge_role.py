@@ -103,7 +103,9 @@ class GaugeRole:
         self._thread.start()
 
     def call(self, command: Callable[[Gauge], None]) -> Future[None]:
-        """Run `command` in the thread, if this process is the gauge; for any thread."""
+        """Run `command`, which applies a reload or its failure, in the thread of the gauge; for any
+        thread. While this process is not the gauge, it waits, and a later one replaces it.
+        """
         answer: Future[None] = Future()
 
         def run(gauge: Gauge) -> None:
@@ -170,10 +172,13 @@ class GaugeRole:
     def _be_gauge(self) -> None:
         """Publish until the process stops. Raises `LockLostError`."""
         left = self._database.restore()
+        last_command = self._last_command()
         telemetry, records = self._telemetry.with_local_counters(), AgentRecords()
         gauge = self._build(telemetry, records)
         records.restore(left.counts)
         gauge.restore(left.counts, self._database.recent)
+        if last_command is not None:
+            last_command(gauge)
         is_lost = threading.Event()
         publications = Publications(
             gauge,
@@ -227,6 +232,18 @@ class GaugeRole:
         if time.monotonic() >= self._unread_at + UNREAD_S:
             self.unread = self._database.unread()
             self._unread_at = time.monotonic()
+
+    def _last_command(self) -> Callable[[Gauge], None] | None:
+        """Drop the commands that nobody was there to run, but the last one. The gauge that follows
+        is built with the present criteria. With earlier ones in between, it would forget what it
+        knows of the scores of later ones.
+        """
+        last = None
+        while True:
+            try:
+                last = self._commands.get_nowait()
+            except queue.Empty:
+                return last
 
     def _run_commands(self, gauge: Gauge) -> None:
         while True:

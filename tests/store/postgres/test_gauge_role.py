@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 
 import psycopg
 import pytest
@@ -12,14 +14,18 @@ from prometheus_client import Metric
 from structlog.testing import capture_logs
 
 from pathgauge.collector.config import Config
-from pathgauge.collector.config.active import resolve
+from pathgauge.collector.config.active import ActiveConfig, resolve
 from pathgauge.collector.core.agent_records import AgentRecords
 from pathgauge.collector.core.evaluations.conversations import ConversationResult
-from pathgauge.collector.core.evaluations.evaluator import Evaluation, EvaluationKey
+from pathgauge.collector.core.evaluations.evaluator import (
+    Evaluation,
+    EvaluationKey,
+    Evaluator,
+)
 from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.pipeline_events import Judged
 from pathgauge.collector.core.publication import Publication
-from pathgauge.collector.core.references import Match
+from pathgauge.collector.core.references import Match, ReferenceSet
 from pathgauge.collector.core.stored_series import Row
 from pathgauge.collector.core.usage import PipelineUsage
 from pathgauge.collector.service.cluster import gauge_role
@@ -207,6 +213,62 @@ def test_what_was_learned_about_tool_calls_is_kept_by_the_next_gauge(address: st
         with process(address) as role:
             assert until(lambda: learned(role).keys() == agents)
             assert set(learned(role).values()) == {1}
+
+
+def test_a_standby_that_was_reloaded_takes_over_with_its_present_criteria_alone(
+    address: str,
+) -> None:
+    run = evaluation("run")
+    judged = ReferenceSet([run.match.reference] if run.match.reference else [])
+    present = replace(
+        SETUP, evaluator=Evaluator(tuple(one.criterion for one in run.results)), references=judged
+    )
+    without = replace(SETUP, evaluator=Evaluator(()))
+
+    def build_present(telemetry: InternalTelemetry, records: AgentRecords) -> Gauge:
+        built = build(telemetry, records)
+        built.configure(present, Config().exporters.prometheus)
+        return built
+
+    published(address, publications.encode(Publication(time.time(), [run])))
+    with process(address, build_present) as first:
+        assert until(lambda: drifting(first) == ["trajectory"])
+        with process(address, build_present) as standby:
+            for setup in (without, present):
+                standby.call(partial(configure, setup))
+            assert first.stop(PATIENCE_S)
+            assert until(lambda: standby.gauge is not None)
+            standby.call(lambda gauge: None).result(PATIENCE_S)
+            assert drifting(standby) == ["trajectory"]
+
+
+def test_a_standby_whose_last_reload_failed_says_so_when_it_takes_over(address: str) -> None:
+    with gauge(address) as other:
+        assert other.try_acquire()
+        with process(address) as standby:
+            standby.call(partial(configure, SETUP))
+            standby.call(lambda gauge: gauge.configure_failed())
+            other.close()
+            assert until(lambda: standby.gauge is not None)
+            standby.call(lambda gauge: None).result(PATIENCE_S)
+            assert standby.gauge is not None
+            found = {
+                family.name: family.samples[0].value
+                for family in standby.gauge.registry.collect()
+                if family.samples
+            }
+            assert found["pathgauge_config_last_reload_successful"] == 0
+
+
+def configure(setup: ActiveConfig, gauge: Gauge) -> None:
+    """Apply a reload."""
+    gauge.configure(setup, Config().exporters.prometheus)
+
+
+def drifting(role: GaugeRole) -> list[str]:
+    """The metrics whose scores are compared."""
+    gauge = role.gauge
+    return [] if gauge is None else [one.drift.key.metric for one in gauge.drifts()]
 
 
 def learned(role: GaugeRole) -> dict[str, int]:
