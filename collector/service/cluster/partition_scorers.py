@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import partial
 
 import structlog
 from prometheus_client.registry import Collector
@@ -171,7 +170,8 @@ class PartitionScorers:
         self.assignments += 1
         ends = time.monotonic() + CLAIM_S
         while True:
-            scorer = self._build(source)
+            setup = self._setup
+            scorer = self._build(source, setup)
             try:
                 scorer.start()
                 break
@@ -186,6 +186,8 @@ class PartitionScorers:
                 )
                 self._closed.wait(_RETRY_S)
         self._scorers = {**self._scorers, source.partition: scorer}
+        if self._setup is not setup:  # a reload in between did not know this partition
+            self._apply_setup(scorer)
         return scorer.store.position
 
     def deliver(self, partition: int, record: KafkaRecord) -> bool:
@@ -208,7 +210,7 @@ class PartitionScorers:
         """Apply other criteria and references; for any thread."""
         self._setup = setup
         for one in self._scorers.values():
-            one.scorer.worker.call(partial(one.scorer.configure, setup))
+            self._apply_setup(one)
 
     def usages(self) -> dict[int, CollectorUsage]:
         """How much each partition holds; for any thread."""
@@ -238,14 +240,18 @@ class PartitionScorers:
         """What the oldest open traces of each partition wait for."""
         return [one.scorer.explain_open_traces(max_traces) for one in self._scorers.values()]
 
-    def _build(self, source: PartitionSource) -> PartitionScorer:
+    def _apply_setup(self, one: PartitionScorer) -> None:
+        """Apply what is present when it is the turn of this: two threads may call it."""
+        one.scorer.worker.call(lambda: one.scorer.configure(self._setup))
+
+    def _build(self, source: PartitionSource, setup: ActiveConfig) -> PartitionScorer:
         partition = Partition(source.partition, self._total)
         plan, config = self._plan, self._plan.config
         plan = replace(plan, config=share_of(config, partition))
         database = PartitionDatabase(
             self._conninfo, partition.number, evidence_policy(config), self._on_commit
         )
-        return PartitionScorer(plan, self._setup, partition, database, source)
+        return PartitionScorer(plan, setup, partition, database, source)
 
     def _removed(self, partition: int) -> PartitionScorer | None:
         scorers = dict(self._scorers)
