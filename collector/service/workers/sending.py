@@ -26,7 +26,11 @@ _RETRY_S = 1.0
 _MAX_BYTES = 4 << 20
 """Of the rows that are sent at once."""
 _WINDOW = 64
-"""Rows that may be on their way."""
+"""Rows that may be on their way, of each kind: those of one must not wait for whoever gets the
+others.
+"""
+_LAST = (1 << 63) - 1
+"""The largest number of a row."""
 
 
 class Sending:
@@ -129,15 +133,14 @@ class Sending:
 
     async def _send(self) -> bool:
         """Send some rows; returns whether others that were there already have to be sent."""
-        self._is_full = any(
-            sent - arrived >= _WINDOW
-            for sent, arrived in zip(self._sent, self._arrived, strict=True)
+        after = Acknowledged(
+            *(
+                _LAST if sent - arrived >= _WINDOW else sent
+                for sent, arrived in zip(self._sent, self._arrived, strict=True)
+            )
         )
-        if self._is_full:
-            return False
-        publications, forwarded = await asyncio.to_thread(
-            self._reader.waiting, self._sent, _MAX_BYTES
-        )
+        self._is_full = _LAST in after
+        publications, forwarded = await asyncio.to_thread(self._reader.waiting, after, _MAX_BYTES)
         await self._set_aside("publications", publications)
         await self._set_aside("forwarded", forwarded)
         if publications:

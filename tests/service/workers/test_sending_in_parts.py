@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from contextlib import suppress
 from pathlib import Path
 
-from pathgauge.collector.service.workers.channel import open_channel
 from pathgauge.collector.service.workers.messages import Published
 from pathgauge.collector.service.workers.sending import Sending
 from pathgauge.collector.store import Progress
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.sqlite.store import SqliteStore
-from support.running import PATIENCE_S
+from support.outgoing import sending_to
 
 ROWS = 5
 ROW_BYTES = 1_500_000
@@ -33,29 +30,16 @@ def test_rows_that_do_not_fit_into_one_message_follow_in_others(tmp_path: Path) 
 
 async def sent(folder: Path, store: SqliteStore) -> list[list[int]]:
     """The rows of each message, by their first byte, when all have arrived."""
-    ours, theirs = map(open_channel, socket.socketpair())
-    channel, other = await ours, await theirs
-    sending = Sending(
-        folder, 0, channel, acknowledge=store.acknowledge, quarantine=store.quarantine
-    )
     messages: list[list[int]] = []
     is_complete = asyncio.Event()
 
-    async def handle(message: object) -> None:
+    def handle(sending: Sending, message: object) -> None:
         assert isinstance(message, Published)
         messages.append([one.body[0] for one in message.publications])
         sending.received(Acknowledged(publication=message.publications[-1].id))
         if sum(map(len, messages)) == ROWS:
             is_complete.set()
 
-    tasks = [asyncio.create_task(one) for one in (sending.run(), other.serve(handle))]
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            await is_complete.wait()
-    finally:
-        channel.close()
-        for task in tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+    async with sending_to(handle, folder, store):
+        await is_complete.wait()
     return messages
