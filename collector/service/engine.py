@@ -24,12 +24,30 @@ from pathgauge.collector.sinks.prometheus.exposition.registry import Registry
 from pathgauge.collector.sinks.prometheus.store_metrics import CollectorUsage
 from pathgauge.collector.sinks.unknown_scenarios import UnknownScenarios
 from pathgauge.collector.store import FeedbackOutcome, Purged, Selection
-from pathgauge.scorers.types import Reference
+from pathgauge.scorers.types import Json, Reference
 
 RELOADED = frozenset({"criteria", "criteria_file", "drift", "prices", "references", "shadow"})
 """The sections of the configuration that a reload applies. Of `scenario`, only the keys need a
 restart.
 """
+RELOADED_LIMITS = frozenset({"max_series", "max_series_total"})
+"""The keys of `exporters.prometheus` that a reload applies."""
+
+
+def with_reloaded(before: Config, after: Config) -> Config:
+    """The configuration `before`, with what a reload applies of the one `after`. A part that is
+    started again must not apply what needs a restart of all.
+    """
+    limits = {name: getattr(after.exporters.prometheus, name) for name in RELOADED_LIMITS}
+    prometheus = before.exporters.prometheus.model_copy(update=limits)
+    changes: dict[str, Json] = {
+        **{name: getattr(after, name) for name in RELOADED},
+        "scenario": after.scenario.model_copy(update={"keys": before.scenario.keys}),
+        "exporters": before.exporters.model_copy(update={"prometheus": prometheus}),
+    }
+    if before.shadow and after.shadow and before.shadow.budget and after.shadow.budget:
+        changes["shadow"] = after.shadow.model_copy(update={"budget": before.shadow.budget})
+    return before.with_changes(changes)
 
 
 class Engine(Protocol):

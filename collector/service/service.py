@@ -25,7 +25,7 @@ from pathgauge.collector.service.canary import MAX_DELAY_S, Canary
 from pathgauge.collector.service.cluster.roles import ALL, Role
 from pathgauge.collector.service.embedded import EmbeddedEngine
 from pathgauge.collector.service.endpoints import Endpoints
-from pathgauge.collector.service.engine import RELOADED, Engine
+from pathgauge.collector.service.engine import RELOADED, RELOADED_LIMITS, Engine
 from pathgauge.collector.service.part_endings import ENDED
 from pathgauge.collector.service.process_limits import fit_to_process
 from pathgauge.collector.service.workers.fleet import Fleet
@@ -39,9 +39,6 @@ POLL_S = 2.0
 
 DRAIN_S = 10.0
 """Time limit at a stop for active requests, and again for queued ones."""
-
-_RELOADED_LIMITS = frozenset({"max_series", "max_series_total"})
-"""The keys of `exporters.prometheus` that a reload applies."""
 
 _RELOAD_FAILED = "reload failed, the last good configuration stays active"
 _DOUBTFUL = "the configuration is valid, but probably not intended"
@@ -279,9 +276,7 @@ def _fixed_sections(config: Config) -> dict[str, object]:
     fixed = {name: section for name, section in sections.items() if name not in RELOADED}
     exporters = dict(config.exporters)
     endpoint = dict(config.exporters.prometheus)
-    exporters["prometheus"] = {
-        key: endpoint[key] for key in endpoint if key not in _RELOADED_LIMITS
-    }
+    exporters["prometheus"] = {key: endpoint[key] for key in endpoint if key not in RELOADED_LIMITS}
     budget = None if config.shadow is None else config.shadow.budget
     return {
         **fixed,

@@ -38,6 +38,7 @@ from pathgauge.collector.service.cluster.partitions import (
 from pathgauge.collector.service.cluster.rejoining import Pauses, fenced
 from pathgauge.collector.service.cluster.roles import Role
 from pathgauge.collector.service.components import build_redactor, evidence_policy, retention
+from pathgauge.collector.service.engine import with_reloaded
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.memory.plan import MemoryPlan
 from pathgauge.collector.service.total_usage import total
@@ -202,7 +203,7 @@ class Cluster:
             await asyncio.to_thread(self._gauge.stop, timeout)
 
     def configure(self, setup: ActiveConfig, config: Config) -> None:
-        self._setup, self._config = setup, config
+        self._setup, self._config = setup, with_reloaded(self._config, config)
         self._process.reloaded(successful=True)
         if self._scorers is not None:
             self._scorers.configure(setup)

@@ -28,7 +28,7 @@ from pathgauge.collector.core.traces.explain import Waiting
 from pathgauge.collector.core.traffic.drift import TrafficStatus
 from pathgauge.collector.service.canary import Canary
 from pathgauge.collector.service.components import build_gauge_store, stored as store_section
-from pathgauge.collector.service.engine import RELOADED
+from pathgauge.collector.service.engine import with_reloaded
 from pathgauge.collector.service.gauge import Gauge
 from pathgauge.collector.service.left_publications import apply_left_publications
 from pathgauge.collector.service.publications import Arrived, Publications, Stored
@@ -48,7 +48,7 @@ from pathgauge.collector.store import FeedbackOutcome, Purged, Selection, StoreE
 from pathgauge.collector.store.essential import essential_task
 from pathgauge.collector.store.outbox import Acknowledged
 from pathgauge.collector.store.resharding import reshard
-from pathgauge.scorers.types import Json, Reference
+from pathgauge.scorers.types import Reference
 
 _log = structlog.get_logger(__name__)
 
@@ -187,15 +187,8 @@ class Fleet:
         await asyncio.to_thread(self._store.close)
 
     def configure(self, setup: ActiveConfig, config: Config) -> None:
-        # A scorer that is started again must not apply what needs a restart of all.
-        reloaded = {name: getattr(config, name) for name in RELOADED}
-        scenario = config.scenario.model_copy(update={"keys": self._config.scenario.keys})
-        changes: dict[str, Json] = {**reloaded, "scenario": scenario}
-        before, after = self._config.shadow, config.shadow
-        if before and after and before.budget and after.budget:
-            changes["shadow"] = after.model_copy(update={"budget": before.budget})
         self._setup = setup
-        self._config = self._config.with_changes(changes)
+        self._config = with_reloaded(self._config, config)
         self._thread.call(lambda: self._gauge.configure(setup, config.exporters.prometheus))
         self._tell_all(messages.Configure(self._config))
 
