@@ -25,7 +25,7 @@ What it does not see: arguments and results of calls, changes within the margins
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
@@ -107,7 +107,8 @@ class TrafficDrift:
         self.dropped = 0
         """Invocations that were not observed, as there were too many agents."""
         self.forgotten: list[AgentKey] = []
-        """Agents that made room for others. Whoever stores states deletes theirs, and clears this.
+        """Agents that made room for others, or are unwanted. Whoever stores states deletes theirs,
+        and clears this.
         """
 
     def __len__(self) -> int:
@@ -138,6 +139,12 @@ class TrafficDrift:
             traffic.set_back(now)
         found = traffic.observe(version, tool_names, max(now, traffic.last), self._alarm_days)
         return [EpisodeChange(*key, name, episode) for name, episode in found]
+
+    def forget(self, unwanted: Callable[[AgentKey], bool]) -> None:
+        """Forget the agents for whose key `unwanted` returns true."""
+        for key in [key for key in self._agents if unwanted(key)]:
+            del self._agents[key]
+            self.forgotten.append(key)
 
     def snapshot(self, now: float) -> list[TrafficStatus]:
         """All streams, in no particular order."""

@@ -93,11 +93,11 @@ class LiveSeries:
         was removed has no series: nothing may be expected of it.
         """
         self._last_seen.set_back(now)
-        uses = [use for use in self._last_seen if self._is_configured(use.labels.tenant)]
+        uses = [use for use in self._last_seen if self.is_configured(use.labels.tenant)]
         self.labels.restore(uses, now)
         without_score = dict.fromkeys((labels.series for labels in self.labels), None)
         last = self._last_seen.last_scores().items()
-        with_score = {one: time for one, time in last if self._is_configured(one.tenant)}
+        with_score = {one: time for one, time in last if self.is_configured(one.tenant)}
         self.last_scores = without_score | with_score
         self._drop_unused()
 
@@ -174,8 +174,12 @@ class LiveSeries:
         reference = self._references.get(scenario)
         return reference is not None and reference.expected_interval is not None
 
-    def _is_configured(self, tenant: str) -> bool:
-        return not self._tenants or tenant in self._tenants or tenant == OTHER
+    def is_configured(self, tenant: str) -> bool:
+        """Whether a tenant, as the store has it, has series."""
+        if tenant == OTHER:
+            return True
+        is_label = self._tenant.of(tenant) == tenant
+        return is_label and (not self._tenants or tenant in self._tenants)
 
     def _drop_unused(self) -> None:
         live = set(self.labels)

@@ -189,8 +189,9 @@ class PrometheusSink:
         state, rows = self._state, list(rows)
         with state.lock:
             state.metrics.restore(row for row in rows if row.key[0] not in (DRIFT, TRAFFIC))
-            state.drift.restore(row for row in rows if row.key[0] == DRIFT)
-            state.traffic.restore(row for row in rows if row.key[0] == TRAFFIC)
+            has_series = state.series.is_configured
+            state.drift.restore((row for row in rows if row.key[0] == DRIFT), has_series)
+            state.traffic.restore((row for row in rows if row.key[0] == TRAFFIC), has_series)
             state.expected = restored_since(state.expected, state.expected_since)
             store_since(state.expected, state.expected_since)
             state.series.restore(now)

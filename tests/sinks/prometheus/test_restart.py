@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pathgauge.collector.config.drifting import Drift
 from pathgauge.collector.core.evaluations.conversations import ConversationResult, ConversationScore
 from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluation
 from pathgauge.collector.core.references import ReferenceSet
@@ -284,6 +285,34 @@ def test_windows_of_unknown_names_are_not_restored() -> None:
     harness.commit()
     harness.rows.clear()
     assert harness.restarted().series("pathgauge_score_window_mean") == {}
+
+
+@pytest.mark.parametrize(
+    ("configured", "known"),
+    [
+        (("acme", "umbrella"), {"acme", "umbrella"}),
+        (("acme", "other"), {"acme"}),
+        (("acme",), set[str]()),  # a single tenant is not a label
+    ],
+)
+def test_drift_of_a_tenant_without_series_is_forgotten(
+    configured: tuple[str, ...], known: set[str]
+) -> None:
+    def options(*tenants: str) -> dict[str, Any]:
+        limits = LabelLimits(tenants=frozenset(tenants) if len(tenants) > 1 else frozenset())
+        return {"tenants": len(tenants) > 1, "limits": limits, "drift": Drift()}
+
+    harness = DurableHarness(ANSWER, **options("acme", "umbrella"))
+    for tenant in ("acme", "umbrella"):
+        harness.publish(0.5, agent="planner", scenario_id="refund", tenant=tenant)
+        harness.publish(0.5, agent="planner", scenario_id=None, tenant=tenant)
+    harness.sink.finish()
+    harness.commit()
+    after = harness.restarted(**options(*configured))
+    assert {one.drift.key.tenant for one in after.sink.shown.drifts()} == known
+    assert {one.tenant for one in after.sink.shown.traffic()} == known
+    after.commit()
+    assert {key[1] for key in after.rows if key[0] in ("drift", "traffic")} == known
 
 
 @pytest.mark.parametrize("before", [False, True])

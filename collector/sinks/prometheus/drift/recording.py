@@ -194,11 +194,14 @@ class DriftRecording:
             for key, state in rows
         ]
 
-    def restore(self, rows: Iterable[Row]) -> None:
-        """Continue with the latest stored states."""
+    def restore(self, rows: Iterable[Row], has_series: Callable[[str], bool]) -> None:
+        """Continue with the latest stored states. Those of tenants for which `has_series` returns
+        false are forgotten: scrapes would take them for those of another tenant.
+        """
         if self._drifts is None:
             return
         self._drifts.restore(states_of(rows))
+        self._drifts.forget(lambda key: not has_series(key.tenant))
         self._drifts.forget(lambda key: bool(key.scenario) and not self._is_measured(key))
 
     def _is_measured(self, key: SeriesKey) -> bool:

@@ -9,7 +9,7 @@ the results that it includes.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pathgauge.collector.core.counters import Counter
@@ -103,10 +103,13 @@ class TrafficRecording:
             rows.append(Row((NAME, *key), None if state is None else [state]))
         return rows
 
-    def restore(self, rows: Iterable[Row]) -> None:
-        """Continue with the latest stored states."""
+    def restore(self, rows: Iterable[Row], has_series: Callable[[str], bool]) -> None:
+        """Continue with the latest stored states, without those of tenants for which `has_series`
+        returns false.
+        """
         if self._drift is not None:
             self._drift.restore(states_of(rows))
+            self._drift.forget(lambda key: not has_series(key.tenant))
             self._delete_forgotten(self._drift)
 
     def _delete_forgotten(self, drift: TrafficDrift) -> None:
