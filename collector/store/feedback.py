@@ -35,6 +35,8 @@ _OF_CONVERSATION = (
 """The same by the index of conversations: in that of traces, all of them are in one place."""
 _KEY_BYTES = 32
 _PSEUDONYM_BYTES = 12
+_MAX_AHEAD_S = 3600.0
+"""An answer that was given later than this from now came while the clock was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def _record(connection: Connection, answer: Answer, wall: float, key: bytes) -> 
         " AND is_current = 1",
         (*subject, rater),
     ).fetchone()
-    is_current = known is None or known[1] <= given
+    is_current = known is None or known[1] <= given or known[1] > wall + _MAX_AHEAD_S
     if known is not None and is_current:
         connection.execute("UPDATE feedback SET is_current = 0 WHERE id = ?", (known[0],))
     trace_id, span_id, conversation, tenant, name = subject

@@ -111,6 +111,15 @@ def test_the_newest_answer_of_a_person_counts(tmp_path: Path) -> None:
     assert labels(tmp_path) == ["no", "good", "down"]
 
 
+def test_an_answer_counts_after_one_that_came_while_the_clock_was_ahead(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        commit(store, given(answer(rater="ann")), WALL + 400 * 86_400)
+        commit(store, given(answer("a", "down", rater="ann", given_at=WALL - 5)))
+        assert labels(tmp_path) == ["down"]
+        commit(store, given(answer("a", "yes", rater="ann", given_at=WALL - 10)), WALL + 1)
+        assert labels(tmp_path) == ["down"]
+
+
 def test_without_a_rater_the_newest_answer_counts(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         outcomes = store.record_feedback([answer(), answer("a", "down"), answer("b")])
