@@ -223,6 +223,10 @@ class Pipeline:
             self._turns.add_scores(evaluation)
         return self._sessions.follow([event])
 
+    def awaits(self, pending: PendingJudgment) -> bool:
+        """Whether the results of judges are still waited for: not those of a purged trace."""
+        return self._scoring.awaits(pending)
+
     def read_open(self, now: float) -> list[PipelineEvent]:
         """Read all open traces at once, complete or not. All are read before the first is scored,
         so that their order does not matter.

@@ -149,6 +149,10 @@ class Scoring:
         found = self._shadow.judged(pending.shadow, evaluation, self._telemetry)
         return None if found is None else ShadowJudged(pending.key, pending.revision, found)
 
+    def awaits(self, pending: PendingJudgment) -> bool:
+        """Whether exactly this is waited for."""
+        return self._pending.is_current(pending)
+
     def restore(self, pending: PendingJudgment) -> None:
         """Wait for judges again, as an earlier process did."""
         self._pending.restore(pending)

@@ -221,7 +221,17 @@ class Publisher:
             for sink in self._sinks:
                 publish(sink, event, now)
         if self._judges is not None:
-            _update(self._judges, progress.changes)
+            self._update(self._judges, progress.changes)
+
+    def _update(self, judges: Judges, changes: Changes) -> None:
+        """Tell judges what has changed. A store that several processes share may have found a purge
+        while it committed.
+        """
+        for key in changes.judgments_ended:
+            judges.give_up(key)
+        for pending in changes.judgments_begun:
+            if self._pipeline.awaits(pending):
+                judges.take(pending)
 
 
 def _log_unreadable(event: Unreadable) -> None:
@@ -232,10 +242,3 @@ def _log_unreadable(event: Unreadable) -> None:
     if isinstance(error, DialectError):
         known = {"dialect": error.dialect, "function": error.function}
     _log.error("trace could not be read", trace_id=event.trace_id, **known, exc_info=error)
-
-
-def _update(judges: Judges, changes: Changes) -> None:
-    for key in changes.judgments_ended:
-        judges.give_up(key)
-    for pending in changes.judgments_begun:
-        judges.take(pending)

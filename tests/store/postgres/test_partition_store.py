@@ -8,12 +8,18 @@ from contextlib import closing
 
 import pytest
 
+from pathgauge.collector.core.evaluations.evaluator import EvaluationKey, Evaluator
+from pathgauge.collector.core.evaluations.pending_judgments import PendingJudgment
+from pathgauge.collector.core.internal_telemetry import InternalTelemetry
 from pathgauge.collector.core.otlp.batch import Batch, Origin
+from pathgauge.collector.core.pipeline import Pipeline
 from pathgauge.collector.core.pipeline_events import Changes, ForwardedTurn
+from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.collector.core.sessions.session import KeptTurn, Session, session_id
 from pathgauge.collector.core.sessions.stored_session import SessionChanges
 from pathgauge.collector.receivers.kafka.records import KafkaRecord
 from pathgauge.collector.service.cluster.partition_store import PartitionStore, Source
+from pathgauge.collector.service.publisher import Publisher
 from pathgauge.collector.store import Delivery, Progress, Restored, Selection
 from pathgauge.collector.store.forwarded_turns import encode
 from pathgauge.collector.store.postgres import messages
@@ -24,7 +30,9 @@ from pathgauge.collector.store.postgres.purge import purge
 from pathgauge.collector.testing import trace_id
 from pathgauge.scorers.types import Invocation
 from support.answered import answer, given
+from support.dialects import INSTALLED
 from support.evaluated import WALL, evaluation
+from support.judged import JUDGED, request, run_of
 from support.shared_database import NoRecords, rows, scorer, step
 
 GOOD = ForwardedTurn(("", "ab" * 16, "cd" * 8), void=True)
@@ -260,3 +268,42 @@ def test_the_next_owner_of_a_partition_does_not_keep_feedback_about_a_purged_tra
     assert dropped == [1]
     first.close()
     later.close()
+
+
+class Judges:
+    """Keep which traces they are asked about."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def take(self, pending: PendingJudgment) -> None:
+        self.asked.append(pending.key[1])
+
+    def give_up(self, key: EvaluationKey) -> None:
+        pass
+
+
+def test_judges_are_not_asked_about_what_was_purged_before_it_was_committed(address: str) -> None:
+    runs = request(run_of("purged"), run_of("kept"))
+    judges = Judges()
+    store, _ = opened(address, on_purge=lambda found: pipeline.discard(found.traces))
+    pipeline = Pipeline(
+        INSTALLED,
+        Evaluator((JUDGED,)),
+        ReferenceSet(),
+        InternalTelemetry(),
+        recall=store.recall,
+        judging=lambda invocation, scenario: "later",
+    )
+    delivered = started(store)
+    publisher = Publisher(pipeline, store, judges=judges)
+    assert store.take(KafkaRecord("requests", 0, 100.0, runs, {}))
+    [(row, at, batch)] = delivered
+    publisher.gather(pipeline.feed(batch.spans, batch.logs, at, row))
+    publisher.begin()
+    publisher.publish(row, lambda: False)
+    publisher.gather(pipeline.expire(at + 1000))
+    purge(address, Selection(trace_id=trace_id("purged")), 0.0)
+    publisher.publish(row, lambda: False)
+    store.close()
+    assert judges.asked == [trace_id("kept")]
