@@ -21,7 +21,7 @@ from pathgauge.collector.config import (
     reference_files,
 )
 from pathgauge.collector.config.criteria import Location
-from pathgauge.collector.config.criteria.judges import with_judge_labels
+from pathgauge.collector.config.criteria.judges import unpriced, with_judge_labels
 from pathgauge.collector.config.criteria.overrides import Overrides, overrides_of
 from pathgauge.collector.config.doubts import doubts, empty_file
 from pathgauge.collector.config.drifting import Drift
@@ -33,7 +33,6 @@ from pathgauge.collector.config.shadowing import (
     left_out_of,
     refusal,
     shadow_of,
-    unpriced,
 )
 from pathgauge.collector.core.documents import (
     MAX_PROBLEMS_IN_TOTAL,
@@ -111,16 +110,14 @@ def resolve(
     overrides: Overrides = {}
     with problems:
         overrides = overrides_of(config, entries, common)
-    settings = config.judge.settings(config.folder) if config.judge is not None else None
-    if settings is not None and config.judge is not None:
+    settings = None
+    if config.judge is not None:
+        settings = config.judge.settings(config.folder)
         used = [*chain(common, *overrides.values())]
         problems.add(_unknown_providers(config, settings, used))
         problems.add(
-            config.problem(
-                ("judge", "budget"),
-                f"found a budget in US dollars and no price of {model}, expected one under prices",
-            )
-            for model in unpriced(used, config.judge.budget, settings)
+            config.problem(("judge", "budget"), text)
+            for text in unpriced(used, config.judge.budget, settings)
         )
     problems.add(_never_scored(config, common, overrides))
     problems.report()
@@ -203,11 +200,9 @@ def _check_prices(config: Config, section: ShadowSection, shadow: Shadow) -> Non
     if config.judge is None:
         return
     settings = config.judge.settings(config.folder)
-    for model in unpriced(shadow.evaluator.every, section.budget, settings):
-        text = (
-            f"found a budget in US dollars and no price of {model}, expected one under judge.prices"
-        )
-        raise ConfigError([config.problem(("shadow", "budget"), text)])
+    texts = unpriced(shadow.evaluator.every, section.budget, settings)
+    if texts:
+        raise ConfigError([config.problem(("shadow", "budget"), text) for text in texts])
 
 
 def for_gate(

@@ -122,12 +122,22 @@ class JudgeBudget(Section):
     usd_per_hour: Number | None = None
     usd_per_day: Number | None = None
 
+    @property
+    def is_in_dollars(self) -> bool:
+        """Whether it needs the prices of models."""
+        return self.usd_per_hour is not None or self.usd_per_day is not None
+
 
 class JudgePrice(Section):
     """US dollars per million tokens."""
 
     input: Number
     output: Number
+
+
+def no_price(model: str) -> str:
+    """What is wrong with a budget in US dollars for this model."""
+    return f"found a budget in US dollars and no price of {model}, expected one under judge.prices"
 
 
 class Judge(Section):
@@ -181,15 +191,8 @@ class Judge(Section):
             raise ValueError(
                 f"found no provider {model.provider}, expected one with an api_key under providers"
             )
-        if self._has_usd_budget and settings.price(model) is None:
-            raise ValueError(
-                f"found a budget in US dollars and no price of {model.label}, expected one under"
-                " prices"
-            )
-
-    @property
-    def _has_usd_budget(self) -> bool:
-        return self.budget.usd_per_hour is not None or self.budget.usd_per_day is not None
+        if self.budget.is_in_dollars and settings.price(model) is None:
+            raise ValueError(no_price(model.label))
 
     def settings(self, folder: Path) -> Settings:
         """The settings of a `ModelClient`; paths are relative to `folder`."""

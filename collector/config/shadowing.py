@@ -15,7 +15,6 @@ from pathgauge.collector.core.evaluations.evaluator import Criterion, Evaluator
 from pathgauge.collector.core.evaluations.shadow import Shadow as ShadowScoring
 from pathgauge.collector.core.references import ReferenceSet
 from pathgauge.scorers.judge_protocol import asks_model
-from pathgauge.scorers.judges.model_client.settings import Settings
 from pathgauge.scorers.session_protocol import scores_sessions
 
 
@@ -81,17 +80,6 @@ def judges_in(shadow: ShadowScoring | None) -> list[str]:
     if shadow is None:
         return []
     return sorted({one.name for one in shadow.evaluator.every if asks_model(one.scorer)})
-
-
-def unpriced(
-    criteria: Iterable[Criterion], budget: JudgeBudget | None, settings: Settings
-) -> list[str]:
-    """The models whose price a budget in US dollars needs, and that have none."""
-    if budget is None or (budget.usd_per_hour is None and budget.usd_per_day is None):
-        return []
-    asked = [one.scorer for one in criteria]
-    models = {settings.resolve(one.model) for one in asked if asks_model(one)}
-    return sorted(model.label for model in models if settings.price(model) is None)
 
 
 def _running(criteria: Iterable[Criterion], judges: bool) -> tuple[Criterion, ...]:

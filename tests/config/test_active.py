@@ -89,7 +89,7 @@ judge:
     assert (
         str(caught.value)
         == "pathgauge.yaml:6:11: judge.budget: found a budget in US dollars and no price of"
-        " local:large, expected one under prices"
+        " local:large, expected one under judge.prices"
     )
 
 

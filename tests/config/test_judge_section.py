@@ -304,7 +304,7 @@ def local(written: str) -> str:
             "{model",
             (
                 "judge: found a budget in US dollars and no price of local:m, expected one under"
-                " prices"
+                " judge.prices"
             ),
         ),
         (

@@ -1,4 +1,4 @@
-"""Labels criteria that ask a model with their judge, and warns about options without effect.
+"""Labels criteria that ask a model with their judge, and checks their prices and options.
 
 The label is part of the criterion's identity: another model or another prompt is another judge.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from pathgauge.collector.config.judging import JudgeBudget, no_price
 from pathgauge.collector.core.evaluations.evaluator import Criterion
 from pathgauge.scorers.composite.agent_view import OfAgent
 from pathgauge.scorers.composite.intermediate_texts import WithIntermediateTexts
@@ -26,6 +27,19 @@ def _with_judge_label(criterion: Criterion, settings: Settings) -> Criterion:
     if not asks_model(scorer):
         return criterion
     return replace(criterion, judge=f"{settings.resolve(scorer.model).label}@{scorer.template}")
+
+
+def unpriced(
+    criteria: Iterable[Criterion], budget: JudgeBudget | None, settings: Settings
+) -> list[str]:
+    """What is wrong with a budget in US dollars, for each model that it pays and that has no
+    price.
+    """
+    if budget is None or not budget.is_in_dollars:
+        return []
+    asked = [one.scorer for one in criteria]
+    models = {settings.resolve(one.model) for one in asked if asks_model(one)}
+    return [no_price(one.label) for one in sorted(models) if settings.price(one) is None]
 
 
 def repeated_samples(criteria: Iterable[Criterion]) -> Iterator[str]:
